@@ -1,0 +1,34 @@
+/*
+ * unit.h: the main function of a unit test program.
+ *
+ * A file defines its tests with START_TEST / END_TEST of Check and ends with
+ *     UNIT_MAIN("sem/waitq", first_test, second_test, ...)
+ * Each test runs in a process of its own, for at most UNIT_TIMEOUT_S seconds.
+ */
+#ifndef BELAY_TESTS_UNIT_H
+#define BELAY_TESTS_UNIT_H
+
+#include <check.h>
+#include <stdlib.h>
+
+#define UNIT_TIMEOUT_S 60
+
+#define UNIT_MAIN(name, ...)                                                                       \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const TTest *unit_tests[] = {__VA_ARGS__};                                                 \
+        Suite *unit_suite = suite_create(name);                                                    \
+        for (size_t i = 0; i < sizeof unit_tests / sizeof unit_tests[0]; i++) {                    \
+            TCase *unit_case = tcase_create(unit_tests[i]->name);                                  \
+            tcase_set_timeout(unit_case, UNIT_TIMEOUT_S);                                          \
+            tcase_add_test(unit_case, unit_tests[i]);                                              \
+            suite_add_tcase(unit_suite, unit_case);                                                \
+        }                                                                                          \
+        SRunner *unit_runner = srunner_create(unit_suite);                                         \
+        srunner_run_all(unit_runner, CK_ENV);                                                      \
+        int unit_failed = srunner_ntests_failed(unit_runner);                                      \
+        srunner_free(unit_runner);                                                                 \
+        return unit_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;                                     \
+    }
+
+#endif
