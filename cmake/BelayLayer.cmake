@@ -1,4 +1,4 @@
-# One object library a layer, and the products made of them.
+# One object library a layer, all compiled with the same options.
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -7,43 +7,32 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_package(Threads REQUIRED)
 
+# Everything in the tree links this: warnings, language, sanitizers.
 add_library(belay_options INTERFACE)
 target_include_directories(belay_options INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
-target_compile_definitions(belay_options INTERFACE _GNU_SOURCE)
+target_compile_definitions(belay_options INTERFACE _GNU_SOURCE $<$<BOOL:${BELAY_DEBUG}>:BELAY_DEBUG=1>)
 target_compile_options(belay_options INTERFACE
     -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
-    -Wwrite-strings -Wundef -Wvla -Wconversion -Wno-sign-conversion -fno-common)
+    -Wwrite-strings -Wundef -Wvla -Wconversion -Wno-sign-conversion -fno-common
+    $<$<BOOL:${BELAY_WERROR}>:-Werror>)
 target_link_libraries(belay_options INTERFACE Threads::Threads)
+if(BELAY_SANITIZE)
+    target_compile_options(belay_options INTERFACE
+        -fsanitize=${BELAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(belay_options INTERFACE -fsanitize=${BELAY_SANITIZE})
+endif()
+if(BELAY_COVERAGE)
+    target_compile_options(belay_options INTERFACE --coverage -fprofile-update=atomic)
+    target_link_options(belay_options INTERFACE --coverage)
+endif()
 
-# belay_layer(NAME SOURCES...): the objects of src/NAME, as bly_NAME.
+# belay_layer(NAME SOURCES...): the objects of src/NAME as bly_NAME; as bly_NAME_archive for those
+# programs that want only what they call (a test program brings a main of its own).
 function(belay_layer name)
     add_library(bly_${name} OBJECT ${ARGN})
     target_link_libraries(bly_${name} PRIVATE belay_options)
     set_target_properties(bly_${name} PROPERTIES
         POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
-endfunction()
-
-# belay_library(LAYERS...): libbelay.a of the objects of those layers that exist.
-function(belay_library)
-    set(objects)
-    foreach(layer IN LISTS ARGN)
-        if(TARGET bly_${layer})
-            list(APPEND objects $<TARGET_OBJECTS:bly_${layer}>)
-        endif()
-    endforeach()
-    if(NOT objects)
-        return()
-    endif()
-    add_library(belay_static STATIC ${objects})
-    set_target_properties(belay_static PROPERTIES OUTPUT_NAME belay)
-    target_link_libraries(belay_static PUBLIC belay_options)
-endfunction()
-
-# belay_command(): the command, from src/cli and src/proc, over libbelay.
-function(belay_command)
-    if(NOT TARGET bly_cli OR NOT TARGET bly_proc)
-        return()
-    endif()
-    add_executable(belay $<TARGET_OBJECTS:bly_cli> $<TARGET_OBJECTS:bly_proc>)
-    target_link_libraries(belay PRIVATE belay_static belay_options)
+    add_library(bly_${name}_archive STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:bly_${name}>)
+    set_target_properties(bly_${name}_archive PROPERTIES LINKER_LANGUAGE C)
 endfunction()

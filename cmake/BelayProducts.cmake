@@ -1,0 +1,67 @@
+# What is made of the layers: libbelay (static and shared), the command, and their installation.
+
+set(BELAY_VERSION_SCRIPT ${CMAKE_SOURCE_DIR}/cmake/libbelay.map)
+
+# belay_library(LAYERS...): libbelay.a and libbelay.so of the objects of those layers that exist.
+function(belay_library)
+    set(objects)
+    foreach(layer IN LISTS ARGN)
+        if(TARGET bly_${layer})
+            list(APPEND objects $<TARGET_OBJECTS:bly_${layer}>)
+        endif()
+    endforeach()
+    if(NOT objects)
+        return()
+    endif()
+    add_library(belay_static STATIC ${objects})
+    add_library(belay_shared SHARED ${objects})
+    foreach(library belay_static belay_shared)
+        target_include_directories(${library} PUBLIC
+            $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+        target_link_libraries(${library} PRIVATE $<BUILD_INTERFACE:belay_options>)
+        set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C)
+    endforeach()
+    target_link_libraries(belay_static PUBLIC Threads::Threads)
+    set_target_properties(belay_static PROPERTIES OUTPUT_NAME belay EXPORT_NAME static)
+    # While the version is 0.x, each minor version has an ABI of its own.
+    set_target_properties(belay_shared PROPERTIES OUTPUT_NAME belay EXPORT_NAME belay
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+        LINK_DEPENDS ${BELAY_VERSION_SCRIPT})
+    target_link_options(belay_shared PRIVATE -Wl,--version-script=${BELAY_VERSION_SCRIPT})
+endfunction()
+
+# belay_command(): the command, from src/cli and src/proc, over libbelay. It is linked with the
+# archive, for a start without the dynamic linker's work on a library of ours.
+function(belay_command)
+    if(NOT TARGET bly_cli OR NOT TARGET bly_proc)
+        return()
+    endif()
+    add_executable(belay)
+    target_link_libraries(belay PRIVATE bly_cli bly_proc belay_static belay_options)
+    set_target_properties(belay PROPERTIES LINKER_LANGUAGE C)
+endfunction()
+
+# belay_install(): libraries, headers, pkg-config file, CMake package, command, man pages.
+function(belay_install)
+    if(NOT TARGET belay_static)
+        return()
+    endif()
+    include(CMakePackageConfigHelpers)
+    set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
+    install(TARGETS belay_static belay_shared EXPORT belayTargets)
+    install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+    install(EXPORT belayTargets NAMESPACE belay:: DESTINATION ${package_dir})
+    install(FILES cmake/belayConfig.cmake DESTINATION ${package_dir})
+    write_basic_package_version_file(${CMAKE_BINARY_DIR}/belayConfigVersion.cmake
+        COMPATIBILITY SameMinorVersion)
+    install(FILES ${CMAKE_BINARY_DIR}/belayConfigVersion.cmake DESTINATION ${package_dir})
+    configure_file(cmake/belay.pc.in ${CMAKE_BINARY_DIR}/belay.pc @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/belay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    if(TARGET belay)
+        install(TARGETS belay)
+    endif()
+    foreach(section 1 3)
+        file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
+        install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+    endforeach()
+endfunction()
