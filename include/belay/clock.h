@@ -33,8 +33,8 @@ struct belay_clock_watcher {
  * wait: sleeps while *word == expected and `now` is before until_ns; may return early. Returns 0,
  *   or BELAY_ETIMEDOUT once until_ns has come.
  * wake: wakes up to `count` threads that wait on the word.
- * watch: calls watcher->on_change after the clock was moved by hand and after its wall time stepped,
- *   until unwatch, which returns only when no such call runs on another thread.
+ * watch: calls watcher->on_change after the clock was moved by hand and after its wall time
+ *   stepped, until unwatch, which returns only when no such call runs on another thread.
  */
 struct belay_clock {
     int64_t (*now)(belay_clock *self);

@@ -24,9 +24,10 @@ typedef struct belay_mailbox belay_mailbox;
  * All fields are zero, but run and drop, before the first submit.
  */
 struct belay_task {
-    belay_task *next;                        /* the executor's link; NULL while not queued */
-    void (*run)(belay_task *task);           /* does the work */
-    void (*drop)(belay_task *task, int why); /* frees it unrun (BELAY_DROP_…); NULL: nothing to do */
+    belay_task *next;              /* the executor's link; NULL while not queued */
+    void (*run)(belay_task *task); /* does the work */
+    void (*drop)(belay_task *task,
+                 int why); /* frees it unrun (BELAY_DROP_…); NULL: nothing to do */
 };
 
 /* A submit of work that belay owes somebody: see belay_executor.submit. */

@@ -22,7 +22,7 @@
 #define bly_assert_debug(condition) (BELAY_DEBUG ? bly_assert(condition) : (void)0)
 #define bly_assert_deep(condition)  (BELAY_DEBUG ? bly_assert(condition) : (void)0)
 
-#define bly_container(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define bly_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 #define bly_count(array)                 (sizeof(array) / sizeof((array)[0]))
 
 #endif

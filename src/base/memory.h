@@ -9,15 +9,15 @@
 
 #include <stddef.h>
 
-/* bly_alloc: zeroed memory aligned for any type; NULL when there is none. Gives it to the caller. */
+/* bly_alloc: zeroed memory aligned for any type; NULL when there is none. Gives it. */
 void *bly_alloc(size_t size);
 
 /* bly_alloc_aligned: the same on a multiple of `align`, a power of two; bly_free frees it too. */
 void *bly_alloc_aligned(size_t align, size_t size);
 
 /*
- * bly_realloc: the block grown or shrunk, its old bytes kept and the new ones undefined; NULL leaves
- * the old block as it was.
+ * bly_realloc: the block grown or shrunk, its old bytes kept and the new ones undefined; NULL
+ * leaves the old block as it was.
  */
 void *bly_realloc(void *block, size_t size);
 

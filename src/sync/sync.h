@@ -6,8 +6,8 @@
  * -DBELAY_MODEL, sync_model.h makes each operation a point where the explorer decides who runs.
  * Library sources include this header alone and have no other condition on the build.
  *
- * Atomics (belay/detail/atomic.h): bly_load, bly_store, bly_exchange, bly_cas, bly_fetch_add/sub/or/
- * and, bly_fence, on plain 32-bit, 64-bit and pointer fields, each with its memory order.
+ * Atomics (belay/detail/atomic.h): bly_load, bly_store, bly_exchange, bly_cas, bly_fetch_add, _sub,
+ * _or, _and, bly_fence, on plain 32-bit, 64-bit and pointer fields, each with its memory order.
  */
 #ifndef BLY_SYNC_SYNC_H
 #define BLY_SYNC_SYNC_H
@@ -27,8 +27,8 @@
  * What both bodies offer, beside the atomics. Types: bly_mutex, bly_thread, bly_once.
  *
  * Locks. A bly_mutex that is all zero is unlocked and ready; destroy frees nothing but checks.
- *   void bly_mutex_lock(bly_mutex *), bly_mutex_unlock(bly_mutex *); bool bly_mutex_trylock(bly_mutex *);
- *   void bly_mutex_destroy(bly_mutex *);
+ *   void bly_mutex_lock(bly_mutex *), bly_mutex_unlock(bly_mutex *);
+ *   void bly_mutex_destroy(bly_mutex *);   bool bly_mutex_trylock(bly_mutex *);
  *   bool bly_mutex_is_mine(const bly_mutex *): true when debug builds know it; true in release.
  *
  * Waiting. until_ns is on the monotonic clock; BELAY_FOREVER never times out.

@@ -12,8 +12,8 @@
 typedef struct bly_cancel_reg bly_cancel_reg;
 
 struct bly_cancel_reg {
-    bly_cancel_reg *prev, *next; /* the token's lock */
-    belay_cancel *token;         /* NULL while not registered; the owner's thread */
+    bly_cancel_reg *prev, *next;  /* the token's lock */
+    belay_cancel *token;          /* NULL while not registered; the owner's thread */
     void (*fn)(bly_cancel_reg *); /* called once, under no lock, when the token fires */
 };
 

@@ -13,12 +13,12 @@
 typedef struct bly_timer bly_timer;
 
 struct bly_timer {
-    belay_timers *timers;      /* constant after init */
-    void (*fn)(bly_timer *);   /* constant after init; called under no lock */
-    int64_t deadline_ns;       /* the service's lock */
-    uint64_t seq;              /* the service's lock: order of arming among equal deadlines */
-    uint32_t heap_index;       /* the service's lock: place in its heap + 1; 0 = not armed */
-    uint32_t is_running;       /* the service's lock: fn has begun and not returned */
+    belay_timers *timers;    /* constant after init */
+    void (*fn)(bly_timer *); /* constant after init; called under no lock */
+    int64_t deadline_ns;     /* the service's lock */
+    uint64_t seq;            /* the service's lock: order of arming among equal deadlines */
+    uint32_t heap_index;     /* the service's lock: place in its heap + 1; 0 = not armed */
+    uint32_t is_running;     /* the service's lock: fn has begun and not returned */
 };
 
 /*
@@ -34,8 +34,8 @@ void bly_timers_unuse(belay_timers *timers);
 void bly_timer_init(bly_timer *timer, belay_timers *timers, void (*fn)(bly_timer *));
 
 /*
- * bly_timer_arm: sets, moves forward or moves back the deadline; BELAY_FOREVER disarms. Never fails,
- * allocates nothing (the service has room for each timer that was initialised).
+ * bly_timer_arm: sets, moves forward or moves back the deadline; BELAY_FOREVER disarms. Never
+ * fails, allocates nothing (the service has room for each timer that was initialised).
  * Context: any lock of an object may be held.
  */
 void bly_timer_arm(bly_timer *timer, int64_t deadline_ns);
@@ -44,8 +44,9 @@ void bly_timer_arm(bly_timer *timer, int64_t deadline_ns);
 void bly_timer_disarm(bly_timer *timer);
 
 /*
- * bly_timer_disarm_wait: disarms for good, and waits until the function is not running, unless called from it. Called
- * before the object is freed; the counterpart of init. Context: no lock is held.
+ * bly_timer_disarm_wait: disarms for good, and waits until the function is not running, unless
+ * called from it. Called before the object is freed; the counterpart of init.
+ * Context: no lock is held.
  */
 void bly_timer_disarm_wait(bly_timer *timer);
 

@@ -27,7 +27,7 @@
 #define bly_fetch_or(ptr, value, order)  __atomic_fetch_or(ptr, value, order)
 #define bly_fetch_and(ptr, value, order) __atomic_fetch_and(ptr, value, order)
 
-/* Strong compare-and-swap: true and desired stored, or false and *expected set to what was there. */
+/* Strong: true and desired stored, or false and *expected set to what was there. */
 #define bly_cas(ptr, expected, desired, ok_order, fail_order)                                      \
     __atomic_compare_exchange_n(ptr, expected, desired, false, ok_order, fail_order)
 
