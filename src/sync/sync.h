@@ -6,8 +6,9 @@
  * -DBELAY_MODEL, sync_model.h makes each operation a point where the explorer decides who runs.
  * Library sources include this header alone and have no other condition on the build.
  *
- * Atomics (belay/detail/atomic.h): bly_load, bly_store, bly_exchange, bly_cas, bly_fetch_add, _sub,
- * _or, _and, bly_fence, on plain 32-bit, 64-bit and pointer fields, each with its memory order.
+ * Atomics (belay/detail/atomic.h): bly_load, bly_store, bly_exchange, bly_cas,
+ * bly_fetch_add/sub/or/and and bly_fence, on plain 32-bit, 64-bit and pointer fields, each with its
+ * memory order.
  */
 #ifndef BLY_SYNC_SYNC_H
 #define BLY_SYNC_SYNC_H
@@ -16,6 +17,39 @@
 #include "base/memory.h"
 #include "belay/base.h"
 #include "belay/detail/atomic.h"
+
+/* The slots of bly_local_get and _set, in the order in which a thread's end empties them. */
+typedef enum bly_local {
+    BLY_LOCAL_SCHED,    /* sched: the claim that this thread is running */
+    BLY_LOCAL_WORKER,   /* exec: the worker that this thread is */
+    BLY_LOCAL_TASK,     /* exec: the task or frame that this thread is running */
+    BLY_LOCAL_TIMER,    /* time: the timer whose function this thread is in */
+    BLY_LOCAL_CANCEL,   /* time: the registration whose function this thread is in */
+    BLY_LOCAL_DELIVERY, /* deliver: this thread's list of completions */
+    BLY_LOCAL_MAILBOX,  /* deliver: the mailbox that this thread is running */
+    BLY_LOCAL_PARKER,   /* time: where this thread sleeps; emptied after all who may sleep */
+    BLY_LOCAL_TEST,     /* for unit tests */
+    BLY_LOCAL_COUNT
+} bly_local;
+
+/* What exec is told about waits of belay on its workers' threads. */
+typedef struct bly_blocking_hook {
+    void (*begin)(void);
+    void (*end)(void);
+} bly_blocking_hook;
+
+/* Functions around fork; each may be NULL. The storage is the caller's and stays for ever. */
+typedef struct bly_fork_hook {
+    void (*before)(void);       /* in the parent, last linked first */
+    void (*parent)(void);       /* in the parent afterwards, first linked first */
+    void (*child)(void);        /* in the child, first linked first */
+    struct bly_fork_hook *next; /* atomic: written before the hook is published, read at a fork */
+} bly_fork_hook;
+
+typedef struct bly_thread_opts {
+    size_t stack_size; /* bytes, raised to the system's least; 0: the system's default */
+    const char *name;  /* copied, 15 bytes of it; NULL: the creator's */
+} bly_thread_opts;
 
 #ifndef BELAY_MODEL
 #include "sync/sync_native.h"
@@ -26,42 +60,72 @@
 /*
  * What both bodies offer, beside the atomics. Types: bly_mutex, bly_thread, bly_once.
  *
+ * Fences. bly_fence(order) is C11's. light and heavy are the two halves of an asymmetric pair: light
+ * costs nothing and orders only against a heavy one, which makes every running thread of the process
+ * pass a full fence (microseconds). heavy is not called where it is not available.
+ *   void bly_fence_light(void);
+ *   void bly_fence_heavy(void);
+ *   bool bly_fence_heavy_available(void);
+ *
+ * Plain shared data. Plain accesses, which the explorer checks for races. Marking is optional.
+ *   value bly_read(ptr);
+ *   void bly_write(ptr, value);
+ *
  * Locks. A bly_mutex that is all zero is unlocked and ready; destroy frees nothing but checks.
- *   void bly_mutex_lock(bly_mutex *), bly_mutex_unlock(bly_mutex *);
- *   void bly_mutex_destroy(bly_mutex *);   bool bly_mutex_trylock(bly_mutex *);
- *   bool bly_mutex_is_mine(const bly_mutex *): true when debug builds know it; true in release.
+ * is_mine is true in release builds. locks_held counts those of the calling thread, and is 0 in
+ * release builds; debug builds assert that it is 0 in what may not be done under a lock: allocating,
+ * reading the clock, waiting.
+ *   void bly_mutex_lock(bly_mutex *);
+ *   bool bly_mutex_trylock(bly_mutex *);
+ *   void bly_mutex_unlock(bly_mutex *);
+ *   void bly_mutex_destroy(bly_mutex *);
+ *   bool bly_mutex_is_mine(const bly_mutex *);
+ *   unsigned bly_locks_held(void);
  *
- * Waiting. until_ns is on the monotonic clock; BELAY_FOREVER never times out.
- *   int bly_futex_wait(uint32_t *word, uint32_t expected, int64_t until_ns): 0 when woken, when the
- *     word differs, or for no reason; BELAY_ETIMEDOUT. Callers loop.
- *   void bly_futex_wake(uint32_t *word, uint32_t count): the word may be freed memory by then.
- *   void bly_pause(void): a hint inside a spin loop.   void bly_yield(void): lets others run.
+ * Waiting. until_ns is on the monotonic clock; BELAY_FOREVER never times out. futex_wait returns 0
+ * when woken, when the word differs, or for no reason, else BELAY_ETIMEDOUT: callers loop. The word
+ * of a wake may be freed memory by then; BLY_WAKE_ALL as count wakes everybody.
+ *   int bly_futex_wait(uint32_t *word, uint32_t expected, int64_t until_ns);
+ *   void bly_futex_wake(uint32_t *word, uint32_t count);
+ *   void bly_pause(void);   a hint inside a spin loop
+ *   void bly_yield(void);   lets others run
  *
- * Threads.
- *   int bly_thread_create(bly_thread *, const bly_thread_opts *, void (*fn)(void *), void *arg):
- *     0 or BELAY_EAGAIN. opts { size_t stack_size; const char *name; } may be NULL. All signals are
- *     blocked in the new thread.
- *   void bly_thread_join(bly_thread *).
- *   uint64_t bly_thread_id(void): of the calling thread; never 0, never used again.
+ * Threads. create returns 0 or BELAY_EAGAIN; opts may be NULL. The bly_thread stays where it is until
+ * the join. All signals are blocked in the new thread. An id is never 0 and never used again.
+ *   int bly_thread_create(bly_thread *, const bly_thread_opts *, void (*fn)(void *), void *arg);
+ *   void bly_thread_join(bly_thread *);
+ *   uint64_t bly_thread_id(void);
  *
- * Per-thread slots, each a pointer that starts as NULL:
- *   void *bly_local_get(bly_local), void bly_local_set(bly_local, void *), for a slot of the enum
- *   below. A slot's function given to bly_local_at_exit(bly_local, void (*)(void *)) is called with
- *   its value, when that is not NULL, as a thread ends (pthread_exit included), lowest slot first.
+ * Per-thread slots, each a pointer that starts as NULL. An exit function is called with the slot's
+ * value, when that is not NULL, as a thread ends (pthread_exit included), lowest slot first, and the
+ * slot is NULL by then. It is registered before any thread sets the slot, always the same for one
+ * slot, and not called for the thread that ends the process.
+ *   void *bly_local_get(bly_local);
+ *   void bly_local_set(bly_local, void *);
+ *   void bly_local_at_exit(bly_local, void (*fn)(void *));
  *
- * void bly_once_run(bly_once *, void (*fn)(void)).
+ * Once. A bly_once that is all zero has not run.
+ *   void bly_once_run(bly_once *, void (*fn)(void));
  *
- * Time. int64_t bly_monotonic_ns(void), bly_monotonic_coarse_ns(void), bly_wall_ns(void).
+ * Time, in nanoseconds. coarse is a few milliseconds old at most and never ahead of monotonic.
+ *   int64_t bly_monotonic_ns(void);
+ *   int64_t bly_monotonic_coarse_ns(void);
+ *   int64_t bly_wall_ns(void);
  *
- * Random. uint64_t bly_random(uint64_t *state): a fast generator (splitmix64); seeded with
- *   uint64_t bly_random_seed(void). In the explorer a choice is a decision of its own.
+ * Random. A fast generator (splitmix64), not for secrets. In the explorer each number is a decision.
+ *   uint64_t bly_random(uint64_t *state);
+ *   uint64_t bly_random_seed(void);
  *
- * Fork. void bly_at_fork(bly_fork_hook *): hook { void (*before)(void), (*parent)(void),
- *   (*child)(void); next } is linked for ever. bool bly_forked_since(uint64_t generation) and
- *   uint64_t bly_fork_generation(void): objects remember the generation they were made in.
+ * Fork. A hook is linked for ever. Objects remember the generation that they were made in.
+ *   void bly_at_fork(bly_fork_hook *);
+ *   uint64_t bly_fork_generation(void);
+ *   bool bly_forked_since(uint64_t generation);
  *
- * Blocking. extern bly_blocking_hook { void (*begin)(void), (*end)(void) }: filled by exec; belay's
- *   waits call bly_blocking_begin() and bly_blocking_end() around the part that sleeps.
+ * Blocking. exec installs its hook before its first worker and never takes it back; belay's waits
+ * call begin and end around the part that sleeps, with no lock held.
+ *   void bly_blocking_install(const bly_blocking_hook *);
+ *   void bly_blocking_begin(void);
+ *   void bly_blocking_end(void);
  */
 
 #endif
