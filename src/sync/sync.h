@@ -17,39 +17,7 @@
 #include "base/memory.h"
 #include "belay/base.h"
 #include "belay/detail/atomic.h"
-
-/* The slots of bly_local_get and _set, in the order in which a thread's end empties them. */
-typedef enum bly_local {
-    BLY_LOCAL_SCHED,    /* sched: the claim that this thread is running */
-    BLY_LOCAL_WORKER,   /* exec: the worker that this thread is */
-    BLY_LOCAL_TASK,     /* exec: the task or frame that this thread is running */
-    BLY_LOCAL_TIMER,    /* time: the timer whose function this thread is in */
-    BLY_LOCAL_CANCEL,   /* time: the registration whose function this thread is in */
-    BLY_LOCAL_DELIVERY, /* deliver: this thread's list of completions */
-    BLY_LOCAL_MAILBOX,  /* deliver: the mailbox that this thread is running */
-    BLY_LOCAL_PARKER,   /* time: where this thread sleeps; emptied after all who may sleep */
-    BLY_LOCAL_TEST,     /* for unit tests */
-    BLY_LOCAL_COUNT
-} bly_local;
-
-/* What exec is told about waits of belay on its workers' threads. */
-typedef struct bly_blocking_hook {
-    void (*begin)(void);
-    void (*end)(void);
-} bly_blocking_hook;
-
-/* Functions around fork; each may be NULL. The storage is the caller's and stays for ever. */
-typedef struct bly_fork_hook {
-    void (*before)(void);       /* in the parent, last linked first */
-    void (*parent)(void);       /* in the parent afterwards, first linked first */
-    void (*child)(void);        /* in the child, first linked first */
-    struct bly_fork_hook *next; /* atomic: written before the hook is published, read at a fork */
-} bly_fork_hook;
-
-typedef struct bly_thread_opts {
-    size_t stack_size; /* bytes, raised to the system's least; 0: the system's default */
-    const char *name;  /* copied, 15 bytes of it; NULL: the creator's */
-} bly_thread_opts;
+#include "sync/types.h"
 
 #ifndef BELAY_MODEL
 #include "sync/sync_native.h"
@@ -60,9 +28,9 @@ typedef struct bly_thread_opts {
 /*
  * What both bodies offer, beside the atomics. Types: bly_mutex, bly_thread, bly_once.
  *
- * Fences. bly_fence(order) is C11's. light and heavy are the two halves of an asymmetric pair: light
- * costs nothing and orders only against a heavy one, which makes every running thread of the process
- * pass a full fence (microseconds). heavy is not called where it is not available.
+ * Fences. bly_fence(order) is C11's. light and heavy are the two halves of an asymmetric pair:
+ * light costs nothing and orders only against a heavy one, which makes every running thread of the
+ * process pass a full fence (microseconds). heavy is not called where it is not available.
  *   void bly_fence_light(void);
  *   void bly_fence_heavy(void);
  *   bool bly_fence_heavy_available(void);
@@ -73,8 +41,8 @@ typedef struct bly_thread_opts {
  *
  * Locks. A bly_mutex that is all zero is unlocked and ready; destroy frees nothing but checks.
  * is_mine is true in release builds. locks_held counts those of the calling thread, and is 0 in
- * release builds; debug builds assert that it is 0 in what may not be done under a lock: allocating,
- * reading the clock, waiting.
+ * release builds; debug builds assert that it is 0 in what may not be done under a lock: to
+ * allocate, to read the clock, to wait.
  *   void bly_mutex_lock(bly_mutex *);
  *   bool bly_mutex_trylock(bly_mutex *);
  *   void bly_mutex_unlock(bly_mutex *);
@@ -90,15 +58,15 @@ typedef struct bly_thread_opts {
  *   void bly_pause(void);   a hint inside a spin loop
  *   void bly_yield(void);   lets others run
  *
- * Threads. create returns 0 or BELAY_EAGAIN; opts may be NULL. The bly_thread stays where it is until
- * the join. All signals are blocked in the new thread. An id is never 0 and never used again.
+ * Threads. create returns 0 or BELAY_EAGAIN; opts may be NULL. The bly_thread stays where it is
+ * until the join. All signals are blocked in the new thread. An id is never 0 and never used again.
  *   int bly_thread_create(bly_thread *, const bly_thread_opts *, void (*fn)(void *), void *arg);
  *   void bly_thread_join(bly_thread *);
  *   uint64_t bly_thread_id(void);
  *
  * Per-thread slots, each a pointer that starts as NULL. An exit function is called with the slot's
- * value, when that is not NULL, as a thread ends (pthread_exit included), lowest slot first, and the
- * slot is NULL by then. It is registered before any thread sets the slot, always the same for one
+ * value, when that is not NULL, as a thread ends (pthread_exit included), lowest slot first, and
+ * the slot is NULL by then. It is registered before any thread sets the slot, always the same for one
  * slot, and not called for the thread that ends the process.
  *   void *bly_local_get(bly_local);
  *   void bly_local_set(bly_local, void *);
@@ -112,7 +80,8 @@ typedef struct bly_thread_opts {
  *   int64_t bly_monotonic_coarse_ns(void);
  *   int64_t bly_wall_ns(void);
  *
- * Random. A fast generator (splitmix64), not for secrets. In the explorer each number is a decision.
+ * Random. A fast generator (splitmix64), not for secrets. In the explorer each number is a
+ * decision.
  *   uint64_t bly_random(uint64_t *state);
  *   uint64_t bly_random_seed(void);
  *

@@ -8,6 +8,11 @@
 #ifndef BLY_SYNC_SYNC_NATIVE_H
 #define BLY_SYNC_SYNC_NATIVE_H
 
+#include "base/assert.h"
+#include "belay/base.h"
+#include "belay/detail/atomic.h"
+#include "sync/types.h"
+
 #include <pthread.h>
 
 #ifdef BLY_TSAN
