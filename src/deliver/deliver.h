@@ -32,6 +32,16 @@ void bly_deliver_push(belay_task *task);
 void bly_deliver_run(void);
 
 /*
+ * bly_deliver_hold: from here on bly_deliver_run only appends on this thread, until
+ * bly_deliver_release calls everything on the list. For code that must finish something of its own
+ * between a library function that completes things and the callbacks of those. Returns what release
+ * is given: whether this is the outermost hold or run of the thread.
+ * Context: hold: any; release: no lock of belay's is held.
+ */
+bool bly_deliver_hold(void);
+void bly_deliver_release(bool is_outermost);
+
+/*
  * bly_deliver_active: true while the calling thread is inside a task that belay runs inline, where
  * a call that would have to wait returns BELAY_EDEADLK. While a task is merely being submitted to
  * another executor (bly_deliver_to) nothing of the user's runs, so the question does not arise.

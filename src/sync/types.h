@@ -8,15 +8,13 @@
 
 /* The slots of bly_local_get and _set, in the order in which a thread's end empties them. */
 typedef enum bly_local {
-    BLY_LOCAL_SCHED,    /* sched: the claim that this thread is running */
-    BLY_LOCAL_WORKER,   /* exec: the worker that this thread is */
-    BLY_LOCAL_TASK,     /* exec: the task or frame that this thread is running */
-    BLY_LOCAL_TIMER,    /* time: the timer whose function this thread is in */
-    BLY_LOCAL_CANCEL,   /* time: the registration whose function this thread is in */
-    BLY_LOCAL_DELIVERY, /* deliver: this thread's list of completions */
-    BLY_LOCAL_MAILBOX,  /* deliver: the mailbox that this thread is running */
-    BLY_LOCAL_PARKER,   /* time: where this thread sleeps; emptied after all who may sleep */
-    BLY_LOCAL_TEST,     /* for unit tests */
+    BLY_LOCAL_SCHED,      /* sched: the claim that this thread is running */
+    BLY_LOCAL_WORKER,     /* exec: the worker that this thread is */
+    BLY_LOCAL_TASK,       /* exec: the task or frame that this thread is running */
+    BLY_LOCAL_DELIVERY,   /* deliver: this thread's list of completions */
+    BLY_LOCAL_DELIVERING, /* deliver: set while this thread runs that list */
+    BLY_LOCAL_PARKER,     /* time: where this thread sleeps; emptied after all who may sleep */
+    BLY_LOCAL_TEST,       /* for unit tests */
     BLY_LOCAL_COUNT
 } bly_local;
 

@@ -13,11 +13,11 @@
 
 #define UNIT_TIMEOUT_S 60
 
-#define UNIT_MAIN(name, ...)                                                                       \
+#define UNIT_MAIN(title, ...)                                                                      \
     int main(void)                                                                                 \
     {                                                                                              \
         const TTest *unit_tests[] = {__VA_ARGS__};                                                 \
-        Suite *unit_suite = suite_create(name);                                                    \
+        Suite *unit_suite = suite_create(title);                                                   \
         for (size_t i = 0; i < sizeof unit_tests / sizeof unit_tests[0]; i++) {                    \
             TCase *unit_case = tcase_create(unit_tests[i]->name);                                  \
             tcase_set_timeout(unit_case, UNIT_TIMEOUT_S);                                          \
