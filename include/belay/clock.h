@@ -16,12 +16,31 @@ extern "C" {
 
 typedef struct belay_clock belay_clock;
 typedef struct belay_clock_watcher belay_clock_watcher;
+typedef struct belay_clock_driver belay_clock_driver;
 typedef struct belay_timers belay_timers;
 
 /* Who wants to know that a clock moved. Caller's storage, from watch to unwatch. */
 struct belay_clock_watcher {
     belay_clock_watcher *prev, *next;                /* the clock's links */
     void (*on_change)(belay_clock_watcher *watcher); /* called under no lock */
+};
+
+/*
+ * A timer service on a clock that is moved by hand. The service's storage, from drive to undrive;
+ * the clock calls earliest under its own lock, fire and finish under none.
+ *
+ * earliest: the first armed deadline, BELAY_FOREVER when there is none, and the place of that timer
+ *   in the order of arming, as belay_clock.order gave it.
+ * fire: calls the function of the first timer due at now_ns, if there is one. Returns what finish
+ *   is to be given.
+ * finish: runs the callbacks of what that timer completed. Called after each fire, when the clock
+ *   no longer needs the driver, which those callbacks may end.
+ */
+struct belay_clock_driver {
+    belay_clock_driver *prev, *next; /* the clock's links */
+    int64_t (*earliest)(belay_clock_driver *driver, uint64_t *ret_order);
+    bool (*fire)(belay_clock_driver *driver, int64_t now_ns);
+    void (*finish)(bool fired);
 };
 
 /*
@@ -34,7 +53,13 @@ struct belay_clock_watcher {
  *   or BELAY_ETIMEDOUT once until_ns has come.
  * wake: wakes up to `count` threads that wait on the word.
  * watch: calls watcher->on_change after the clock was moved by hand and after its wall time
- *   stepped, until unwatch, which returns only when no such call runs on another thread.
+ *   stepped, until unwatch, which returns only when no such call runs on another thread. Returns 0
+ *   or BELAY_EAGAIN (no thread or descriptor to watch with).
+ * drive: NULL for a clock that moves by itself. On one that is moved by hand a timer service has no
+ *   thread of its own but gives itself to the clock, until undrive, which returns only when fire
+ *   does not run on another thread.
+ * order: with drive: a number greater than all it gave before, for what begins to wait now. Called
+ *   under locks of belay's.
  */
 struct belay_clock {
     int64_t (*now)(belay_clock *self);
@@ -44,6 +69,9 @@ struct belay_clock {
     void (*wake)(belay_clock *self, uint32_t *word, uint32_t count);
     int (*watch)(belay_clock *self, belay_clock_watcher *watcher);
     void (*unwatch)(belay_clock *self, belay_clock_watcher *watcher);
+    void (*drive)(belay_clock *self, belay_clock_driver *driver);
+    void (*undrive)(belay_clock *self, belay_clock_driver *driver);
+    uint64_t (*order)(belay_clock *self);
     void *data; /* for the writer of the clock */
 };
 
@@ -70,8 +98,8 @@ typedef struct belay_timers_opts {
 
 /*
  * belay_timers_create: a timer service that semaphores and schedulers can be given in their
- * options. Without is_polled it has a thread of its own, which starts with the first timer armed;
- * on a manual clock, advancing the clock fires its timers instead.
+ * options. Without is_polled it has a thread of its own from create to destroy; on a clock that is
+ * moved by hand, moving the clock fires its timers instead.
  * opts may be NULL. Gives the service; belay_timers_destroy ends it.
  * Errors: BELAY_EINVAL, BELAY_ENOMEM, BELAY_EAGAIN (no thread).
  * Context: any thread, never blocks.
