@@ -8,14 +8,7 @@
 #define BLY_TIME_CANCEL_H
 
 #include "belay/cancel.h"
-
-typedef struct bly_cancel_reg bly_cancel_reg;
-
-struct bly_cancel_reg {
-    bly_cancel_reg *prev, *next;  /* the token's lock */
-    belay_cancel *token;          /* NULL while not registered; the owner's thread */
-    void (*fn)(bly_cancel_reg *); /* called once, under no lock, when the token fires */
-};
+#include "belay/detail/cancel_reg.h"
 
 /*
  * bly_cancel_register: fn(reg) will be called when the token fires. 0, or BELAY_ECANCELED when it
