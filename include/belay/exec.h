@@ -66,8 +66,8 @@ typedef struct belay_exec_opts {
     void (*start_hook)(uint32_t worker, void *arg);
     void (*stop_hook)(uint32_t worker, void *arg);
     void (*on_terminated)(void *arg);
-    void (*log)(const char *message, void *arg); /* told what went wrong without a caller: a worker
-                                                  * whose thread was ended by its task. Any thread */
+    void (*log)(const char *message, void *arg); /* on any thread: what went wrong with no caller
+                                                  * to tell, as a worker ended by its task */
     void *arg;                                   /* given to the hooks, on_terminated and log */
 } belay_exec_opts;
 
@@ -101,7 +101,8 @@ BELAY_API int belay_exec_submit(belay_exec *exec, belay_task *task);
 /*
  * belay_exec_executor: the pool as an executor, for belay_future_then and the options of semaphores
  * and schedulers. Its submit is belay_exec_submit.
- * Lends it until belay_exec_destroy; NULL for NULL. Errors: none. Context: any thread, never blocks.
+ * Lends it until belay_exec_destroy; NULL for NULL. Errors: none. Context: any thread, never
+ * blocks.
  */
 BELAY_API belay_executor *belay_exec_executor(belay_exec *exec);
 
@@ -204,7 +205,8 @@ BELAY_API int belay_group_spawn(belay_group *group, int (*fn)(void *arg), void *
  * a status and, if it was canceled by belay_group_cancel, with a new token. On a worker of the pool
  * it runs members that have not begun, and tasks that the waiter submitted, as belay_future_wait.
  * ret_status: the first error kept: of a member, BELAY_ECANCELED when the group was canceled first,
- *   BELAY_ECLOSED when the pool dropped a member first; 0 when every member returned 0. May be NULL.
+ *   BELAY_ECLOSED when the pool dropped a member first; 0 when every member returned 0. May be
+ *   NULL.
  * Errors: BELAY_EINVAL, BELAY_EAGAIN, BELAY_ETIMEDOUT, BELAY_EDEADLK (called by a member, or while
  *   this thread is delivering inline), BELAY_ENOMEM (no new token: the group stays as it was).
  * Context: one thread at a time gets the status; may block.
@@ -244,8 +246,8 @@ BELAY_API int belay_exec_shutdown_now(belay_exec *exec);
 /*
  * belay_exec_await_termination: waits until the pool has terminated, on_terminated has returned and
  * the threads are joined. Any number of threads may wait. It does not shut the pool down.
- * Errors: BELAY_EINVAL, BELAY_EDEADLK (on a thread of the pool; while delivering inline, if it would
- *   have to wait), BELAY_EAGAIN, BELAY_ETIMEDOUT.
+ * Errors: BELAY_EINVAL, BELAY_EDEADLK (on a thread of the pool; while delivering inline, if it
+ *   would have to wait), BELAY_EAGAIN, BELAY_ETIMEDOUT.
  * Context: any thread; may block.
  */
 BELAY_API int belay_exec_await_termination(belay_exec *exec, int64_t deadline_ns);

@@ -2,15 +2,15 @@
  * belay/sem.h: a counting semaphore for threads and for callbacks.
  *
  * A semaphore has `capacity` permits. Who needs some acquires a lease of them, by waiting on its
- * thread or by a callback, and releases the lease once. Threads and callbacks stand in one queue and
- * are served in the order in which they came, whatever number of permits each wants.
+ * thread or by a callback, and releases the lease once. Threads and callbacks stand in one queue
+ * and are served in the order in which they came, whatever number of permits each wants.
  *
  * It is no mutex: it knows no owner, a lease may be released by any thread, a holder that acquires
  * again waits like everybody else, and no priority is inherited. Permits come into being with the
  * semaphore and by belay_sem_resize only: nothing else can add one.
  *
- * A lease. Its storage is the caller's, all zero before the first use (BELAY_LEASE_INIT), and at one
- * address from then on. It belongs to belay from an acquire until the callback begins, and when
+ * A lease. Its storage is the caller's, all zero before the first use (BELAY_LEASE_INIT), and at
+ * one address from then on. It belongs to belay from an acquire until the callback begins, and when
  * permits were granted until its release returns; a caller that frees or moves it meanwhile breaks
  * the semaphore. After BELAY_PENDING the callback may already have run on another thread: touch
  * nothing that it may free. A lease that ended (released, timed out, canceled, refused) can be used
@@ -119,8 +119,8 @@ BELAY_API int belay_sem_create(const belay_sem_opts *opts, belay_sem **ret_sem);
  * back. After an error the lease is idle (BELAY_EINVAL and BELAY_EBUSY leave it as it was).
  * permits: at least 1. deadline_ns: on the semaphore's clock; it limits the waiting alone, so free
  * permits are granted after it too; BELAY_NOW only tries, and never passes anyone who waits;
- * BELAY_FOREVER never times out. cancel: NULL, or a token whose fire ends the wait; fired before, it
- * refuses even free permits; borrowed until the call returns.
+ * BELAY_FOREVER never times out. cancel: NULL, or a token whose fire ends the wait; fired before,
+ * it refuses even free permits; borrowed until the call returns.
  * Errors: BELAY_EINVAL (also: a live lease copied by value), BELAY_EBUSY (the lease is in use),
  *         BELAY_ETOOBIG (more than the capacity), BELAY_ECLOSED, BELAY_ECANCELED, BELAY_EAGAIN
  *         (BELAY_NOW), BELAY_ETIMEDOUT, BELAY_EFULL (waiters_max wait already), BELAY_EDEADLK,
@@ -144,7 +144,8 @@ BELAY_API int belay_sem_acquire_async(belay_sem *sem, belay_lease *lease, uint32
                                       void *arg);
 
 /*
- * belay_lease_cancel: takes a waiting lease out of the queue; its acquire ends with BELAY_ECANCELED.
+ * belay_lease_cancel: takes a waiting lease out of the queue; its acquire ends with
+ * BELAY_ECANCELED.
  * Errors: BELAY_EINVAL, BELAY_ENOENT (the lease is idle), BELAY_ETOOLATE (its end is decided,
  *         whichever way: the callback comes or came).
  * Context: any thread or callback that knows the lease and its semaphore to live; never blocks.

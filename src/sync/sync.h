@@ -66,8 +66,8 @@
  *
  * Per-thread slots, each a pointer that starts as NULL. An exit function is called with the slot's
  * value, when that is not NULL, as a thread ends (pthread_exit included), lowest slot first, and
- * the slot is NULL by then. It is registered before any thread sets the slot, always the same for one
- * slot, and not called for the thread that ends the process.
+ * the slot is NULL by then. It is registered before any thread sets the slot, always the same for
+ * one slot, and not called for the thread that ends the process.
  *   void *bly_local_get(bly_local);
  *   void bly_local_set(bly_local, void *);
  *   void bly_local_at_exit(bly_local, void (*fn)(void *));

@@ -2,8 +2,8 @@
  * running.h: whose function is being called at this moment, and waiting until it no longer is.
  *
  * For an owner that calls functions of others one at a time, under no lock: a token its
- * registrations, a service its timers, a clock its watchers. Who wants to free the storage of such a
- * function must first know that it does not run on another thread. What ends is looked at by
+ * registrations, a service its timers, a clock its watchers. Who wants to free the storage of such
+ * a function must first know that it does not run on another thread. What ends is looked at by
  * address under the owner's lock only, never touched: the function may have freed it.
  */
 #ifndef BLY_TIME_RUNNING_H

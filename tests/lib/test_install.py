@@ -1,0 +1,81 @@
+"""An installed belay serves programs outside the tree, by pkg-config and by CMake."""
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE = Path(os.environ["BELAY_SOURCE"])
+BUILD = Path(os.environ["BELAY_BUILD"])
+CONSUMER = SOURCE / "tests/lib/consumer"
+EXPECTED = "belay 0.1.0: BELAY_ECLOSED\n"
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def run(*command, **variables):
+    """The standard output of a command that must succeed."""
+    done = subprocess.run([str(word) for word in command], text=True, check=False, timeout=100,
+                          env={**os.environ, **variables}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+class InstalledTree(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.prefix = cls.folder / "prefix"
+        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+
+    def flags(self, *options, prefix=None):
+        """What pkg-config says of the belay under a prefix, as words."""
+        path = (prefix or self.prefix) / "lib/pkgconfig"
+        return run("pkg-config", *options, "belay", PKG_CONFIG_LIBDIR=str(path)).split()
+
+    def run_with_library(self, program, prefix=None):
+        return run(program, LD_LIBRARY_PATH=str((prefix or self.prefix) / "lib"))
+
+    def test_pkg_config_builds_with_the_shared_library(self):
+        program = self.folder / "shared"
+        run("cc", *STRICT, CONSUMER / "consumer.c", *self.flags("--cflags", "--libs"), "-o", program)
+        self.assertEqual(self.run_with_library(program), EXPECTED)
+        self.assertRegex(run("readelf", "--dynamic", program), r"NEEDED.*libbelay\.so\.0\.1\]")
+
+    def test_pkg_config_builds_a_static_program(self):
+        program = self.folder / "static"
+        run("cc", "-static", CONSUMER / "consumer.c", *self.flags("--static", "--cflags", "--libs"),
+            "-o", program)
+        self.assertEqual(run(program), EXPECTED)
+
+    def test_a_moved_tree_still_serves_pkg_config(self):
+        moved = self.folder / "moved"
+        run("cp", "-a", self.prefix, moved)
+        self.assertIn(f"-I{moved}/", "\n".join(os.path.normpath(f) + "/" for f in
+                                               self.flags("--cflags", prefix=moved)))
+
+    def test_the_cmake_package_offers_both_libraries(self):
+        build = self.folder / "consumer"
+        run("cmake", "-S", CONSUMER, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "consumer_static"), EXPECTED)
+        self.assertEqual(self.run_with_library(build / "consumer_shared"), EXPECTED)
+
+    def test_the_shared_library_shows_its_own_names_alone(self):
+        listing = run("nm", "--dynamic", "--defined-only", self.prefix / "lib/libbelay.so")
+        names = [line.split()[2] for line in listing.splitlines() if line.split()[1] != "A"]
+        self.assertTrue(names)
+        self.assertEqual([name for name in names if not re.match(r"belay_\w+@@BELAY_0\.1$", name)], [])
+
+    def test_every_public_header_is_installed(self):
+        ours = {p.relative_to(SOURCE / "include") for p in (SOURCE / "include").rglob("*.h")}
+        theirs = {p.relative_to(self.prefix / "include") for p in (self.prefix / "include").rglob("*.h")}
+        self.assertEqual(theirs, ours)
+
+
+if __name__ == "__main__":
+    unittest.main()
