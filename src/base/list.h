@@ -36,10 +36,23 @@ static inline bly_list *bly_list_first(const bly_list *head)
     return bly_list_is_empty(head) ? NULL : head->next;
 }
 
+/* bly_list_last: the last node, NULL when the list is empty. */
+static inline bly_list *bly_list_last(const bly_list *head)
+{
+    return bly_list_is_empty(head) ? NULL : head->prev;
+}
+
+/* bly_list_next: the node behind one that stands in the list, NULL behind the last. */
+static inline bly_list *bly_list_next(const bly_list *head, const bly_list *node)
+{
+    return node->next == head ? NULL : node->next;
+}
+
 /* bly_list_insert_before: puts a node that is in no list in front of `place`. */
 static inline void bly_list_insert_before(bly_list *place, bly_list *node)
 {
     bly_assert_debug(!bly_list_is_linked(node));
+    bly_assert_debug(place->prev->next == place);
     node->prev = place->prev;
     node->next = place;
     place->prev->next = node;
@@ -59,7 +72,8 @@ static inline void bly_list_push_front(bly_list *head, bly_list *node)
 /* bly_list_remove: takes a node out of its list; it is in none afterwards. */
 static inline void bly_list_remove(bly_list *node)
 {
-    bly_assert_debug(bly_list_is_linked(node));
+    bly_assert(bly_list_is_linked(node));
+    bly_assert_debug(node->prev->next == node && node->next->prev == node);
     node->prev->next = node->next;
     node->next->prev = node->prev;
     node->prev = node->next = NULL;
@@ -75,8 +89,25 @@ static inline bly_list *bly_list_pop_front(bly_list *head)
     return first;
 }
 
+/* bly_list_append: moves all nodes of `from`, in order, behind those of `head`. */
+static inline void bly_list_append(bly_list *head, bly_list *from)
+{
+    if (!bly_list_is_empty(from)) {
+        from->next->prev = head->prev;
+        from->prev->next = head;
+        head->prev->next = from->next;
+        head->prev = from->prev;
+        bly_list_init(from);
+    }
+}
+
 /* bly_list_each: for each node of the list, first to last; the body must not remove it. */
 #define bly_list_each(node, head)                                                                  \
     for (bly_list *node = (head)->next; node != (head); node = node->next)
+
+/* bly_list_each_safe: the same; the body may remove the node; `after` is the one behind it. */
+#define bly_list_each_safe(node, after, head)                                                      \
+    for (bly_list *node = (head)->next, *after = node->next; node != (head);                       \
+         node = after, after = node->next)
 
 #endif
