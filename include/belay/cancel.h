@@ -29,7 +29,7 @@ BELAY_API int belay_cancel_create(belay_cancel *parent, unsigned flags, belay_ca
 
 /*
  * belay_cancel_ref, belay_cancel_unref: one reference more, one fewer; the last frees the token.
- * unref of NULL is allowed. Errors: none. Context: any thread, never blocks.
+ * NULL is allowed. ref returns the token. Errors: none. Context: any thread, never blocks.
  */
 BELAY_API belay_cancel *belay_cancel_ref(belay_cancel *token);
 BELAY_API void belay_cancel_unref(belay_cancel *token);

@@ -12,7 +12,9 @@
 
 /*
  * bly_cancel_register: fn(reg) will be called when the token fires. 0, or BELAY_ECANCELED when it
- * has fired already: then nothing is registered. Context: no lock of an object is held.
+ * has fired already: then nothing is registered. Each success is ended by one unregister, whether
+ * fn was called or not. fn may push completions: they are delivered when all functions of the fire
+ * have been called. Context: no lock of an object is held.
  */
 int bly_cancel_register(belay_cancel *token, bly_cancel_reg *reg, void (*fn)(bly_cancel_reg *));
 
