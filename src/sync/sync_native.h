@@ -78,6 +78,8 @@ static inline void bly_pause(void)
 int bly_thread_create(bly_thread *thread, const bly_thread_opts *opts, void (*fn)(void *),
                       void *arg);
 void bly_thread_join(bly_thread *thread);
+void bly_thread_detach(bly_thread *thread);
+void bly_thread_slack_least(void);
 uint64_t bly_native_thread_new_id(void);
 void bly_native_thread_watch(void);
 void bly_local_at_exit(bly_local slot, void (*fn)(void *));

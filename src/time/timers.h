@@ -8,6 +8,7 @@
 #ifndef BLY_TIME_TIMERS_H
 #define BLY_TIME_TIMERS_H
 
+#include "base/list.h"
 #include "belay/clock.h"
 
 typedef struct bly_timer bly_timer;
@@ -15,22 +16,34 @@ typedef struct bly_timer bly_timer;
 struct bly_timer {
     belay_timers *timers;    /* constant after init */
     void (*fn)(bly_timer *); /* constant after init; called under no lock */
-    int64_t deadline_ns;     /* the service's lock */
+    bly_list link;           /* the service's lock: in its order of deadlines */
+    int64_t deadline_ns;     /* the service's lock, while armed */
     uint64_t seq;            /* the service's lock: order of arming among equal deadlines */
-    uint32_t heap_index;     /* the service's lock: place in its heap + 1; 0 = not armed */
-    uint32_t is_running;     /* the service's lock: fn has begun and not returned */
+    bool is_closed;          /* the service's lock: no longer armed, whoever tries */
 };
 
 /*
- * bly_timers_use: counts one more user of the service; `timers` NULL gives the one that the process
- * shares for `clock` NULL or the system clock, made on first use (for a manual clock: the service
- * that its advance drives). Gives a use; bly_timers_unuse ends it, and the last ends a shared one.
- * Errors: BELAY_EINVAL (the service has another clock), BELAY_ENOMEM, BELAY_EAGAIN.
+ * bly_timers_use: counts one more user of the service. `timers` NULL gives the one that the process
+ * shares for the clock (NULL: the system's), made by its first user: it starts the thread, so that
+ * arming cannot fail. Gives a use; bly_timers_unuse ends it.
+ * Errors: BELAY_EINVAL (the service has another clock), BELAY_ENOMEM, BELAY_EAGAIN (no thread).
+ * Context: no lock is held.
+ *
+ * bly_timers_unuse: the last use of a shared service ends it, and waits for the end of its thread
+ * and so of the callback that this is running; called from a callback that is delivered inline (the
+ * service's own thread included) it does not wait, and the thread ends by itself.
+ * Context: no lock is held; the timers of this use were disarmed with bly_timer_disarm_wait.
  */
 int bly_timers_use(belay_timers *timers, belay_clock *clock, belay_timers **ret_timers);
 void bly_timers_unuse(belay_timers *timers);
 
-/* bly_timer_init: a timer of the service, not armed. Its memory stays valid until disarm_wait. */
+/*
+ * bly_timer_init: a timer of the service, not armed. Its memory stays valid until disarm_wait. fn is
+ * called under no lock, on the service's thread, by the caller of poll, or by who moves the clock.
+ * It takes its object's lock, completes, arms again, unlocks and calls bly_deliver_run, which here
+ * does nothing yet: callbacks run when the service has let go of the timer. So disarm_wait waits for
+ * library code only, and a callback may free the object, timer included.
+ */
 void bly_timer_init(bly_timer *timer, belay_timers *timers, void (*fn)(bly_timer *));
 
 /*

@@ -1,0 +1,203 @@
+#include "time/timers_int.h"
+
+#include "deliver/deliver.h"
+#include "unit.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void set_flag(uint32_t *flag)
+{
+    bly_store(flag, 1u, BLY_RELEASE);
+    bly_futex_wake(flag, BLY_WAKE_ALL);
+}
+
+static void await_flag(uint32_t *flag)
+{
+    while (bly_load(flag, BLY_ACQUIRE) == 0) {
+        (void)bly_futex_wait(flag, 0, BELAY_FOREVER);
+    }
+}
+
+START_TEST(create_refuses_bad_arguments)
+{
+    belay_timers *timers = NULL;
+    belay_timers_opts opts = {.size = sizeof opts, .is_polled = 2};
+    ck_assert_int_eq(belay_timers_create(&opts, NULL), BELAY_EINVAL);
+    ck_assert_int_eq(belay_timers_create(&opts, &timers), BELAY_EINVAL);
+    opts = (belay_timers_opts){.size = 1};
+    ck_assert_int_eq(belay_timers_create(&opts, &timers), BELAY_EINVAL);
+    ck_assert_ptr_null(timers);
+}
+END_TEST
+
+START_TEST(create_without_options_starts_and_destroy_joins)
+{
+    belay_timers *timers = NULL;
+    ck_assert_int_eq(belay_timers_create(NULL, &timers), 0);
+    ck_assert_int_eq(belay_timers_next_deadline(timers), BELAY_FOREVER);
+    ck_assert_int_eq(belay_timers_destroy(timers), 0);
+    ck_assert_int_eq(belay_timers_destroy(NULL), 0);
+}
+END_TEST
+
+START_TEST(destroy_of_a_used_service_is_busy)
+{
+    belay_timers *timers = NULL, *used = NULL;
+    ck_assert_int_eq(belay_timers_create(NULL, &timers), 0);
+    ck_assert_int_eq(bly_timers_use(timers, NULL, &used), 0);
+    ck_assert_ptr_eq(used, timers);
+    ck_assert_int_eq(belay_timers_destroy(timers), BELAY_EBUSY);
+    bly_timers_unuse(used);
+    ck_assert_int_eq(belay_timers_destroy(timers), 0);
+}
+END_TEST
+
+START_TEST(use_with_another_clock_is_refused)
+{
+    belay_clock other = *belay_clock_system();
+    belay_timers *timers = NULL, *used = NULL;
+    ck_assert_int_eq(belay_timers_create(NULL, &timers), 0);
+    ck_assert_int_eq(bly_timers_use(timers, &other, &used), BELAY_EINVAL);
+    ck_assert_ptr_null(used);
+    ck_assert_int_eq(belay_timers_destroy(timers), 0);
+}
+END_TEST
+
+START_TEST(one_service_is_shared_for_each_clock)
+{
+    belay_clock other = *belay_clock_system();
+    belay_timers *first = NULL, *second = NULL, *third = NULL;
+    ck_assert_int_eq(bly_timers_use(NULL, NULL, &first), 0);
+    ck_assert_int_eq(bly_timers_use(NULL, belay_clock_system(), &second), 0);
+    ck_assert_int_eq(bly_timers_use(NULL, &other, &third), 0);
+    ck_assert_ptr_eq(first, second);
+    ck_assert_ptr_ne(first, third);
+    ck_assert_ptr_eq(third->clock, &other);
+    bly_timers_unuse(third);
+    bly_timers_unuse(second);
+    bly_timers_unuse(first);
+}
+END_TEST
+
+/* Something that gives up its use of a shared service in its callback. */
+typedef struct leaver {
+    bly_timer timer;
+    belay_task task;
+    belay_timers *timers;
+    uint32_t has_left; /* atomic */
+} leaver;
+
+static void leaver_run(belay_task *task)
+{
+    leaver *self = bly_container(task, leaver, task);
+    bly_timer_disarm_wait(&self->timer);
+    bly_timers_unuse(self->timers);
+    set_flag(&self->has_left);
+}
+
+static void leaver_fire(bly_timer *timer)
+{
+    leaver *self = bly_container(timer, leaver, timer);
+    bly_deliver_push(&self->task);
+    bly_deliver_run();
+}
+
+START_TEST(the_last_use_may_end_on_the_service_s_own_thread)
+{
+    for (int i = 0; i < 100; i++) {
+        leaver self = {.task = {.run = leaver_run}};
+        ck_assert_int_eq(bly_timers_use(NULL, NULL, &self.timers), 0);
+        bly_timer_init(&self.timer, self.timers, leaver_fire);
+        bly_timer_arm(&self.timer, BELAY_NOW);
+        await_flag(&self.has_left);
+    }
+}
+END_TEST
+
+START_TEST(the_last_use_may_end_in_an_inline_callback_elsewhere)
+{
+    leaver self = {.task = {.run = leaver_run}};
+    ck_assert_int_eq(bly_timers_use(NULL, NULL, &self.timers), 0);
+    bly_timer_init(&self.timer, self.timers, leaver_fire);
+    bly_deliver_push(&self.task);
+    bly_deliver_run();
+    ck_assert_uint_eq(self.has_left, 1);
+}
+END_TEST
+
+static int destroyed;
+static belay_timers *to_destroy;
+
+static void destroy_run(belay_task *task)
+{
+    (void)task;
+    destroyed = belay_timers_destroy(to_destroy);
+}
+
+START_TEST(destroy_in_an_inline_callback_would_wait_and_is_refused)
+{
+    belay_task task = {.run = destroy_run};
+    ck_assert_int_eq(belay_timers_create(NULL, &to_destroy), 0);
+    bly_deliver_push(&task);
+    bly_deliver_run();
+    ck_assert_int_eq(destroyed, BELAY_EDEADLK);
+    ck_assert_int_eq(belay_timers_destroy(to_destroy), 0);
+}
+END_TEST
+
+static void use_and_unuse(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 200; i++) {
+        belay_timers *timers = NULL;
+        ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+        ck_assert_ptr_nonnull(timers);
+        bly_timers_unuse(timers);
+    }
+}
+
+START_TEST(first_and_last_uses_race)
+{
+    bly_thread thread;
+    ck_assert_int_eq(bly_thread_create(&thread, NULL, use_and_unuse, NULL), 0);
+    use_and_unuse(NULL);
+    bly_thread_join(&thread);
+}
+END_TEST
+
+static void child_of_fork(belay_timers *inherited)
+{
+    belay_timers *timers = NULL;
+    leaver self = {.task = {.run = leaver_run}};
+    bool is_fine = bly_timers_use(NULL, NULL, &timers) == 0 && timers != inherited;
+    self.timers = timers;
+    bly_timer_init(&self.timer, timers, leaver_fire);
+    bly_timer_arm(&self.timer, BELAY_NOW);
+    await_flag(&self.has_left);
+    bly_timers_unuse(inherited);
+    _exit(is_fine ? 0 : 1);
+}
+
+START_TEST(a_forked_child_has_a_service_of_its_own_and_joins_none)
+{
+    belay_timers *timers = NULL;
+    ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        child_of_fork(timers);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    bly_timers_unuse(timers);
+}
+END_TEST
+
+UNIT_MAIN("time/service", create_refuses_bad_arguments,
+          create_without_options_starts_and_destroy_joins, destroy_of_a_used_service_is_busy,
+          use_with_another_clock_is_refused, one_service_is_shared_for_each_clock,
+          the_last_use_may_end_on_the_service_s_own_thread,
+          the_last_use_may_end_in_an_inline_callback_elsewhere,
+          destroy_in_an_inline_callback_would_wait_and_is_refused, first_and_last_uses_race,
+          a_forked_child_has_a_service_of_its_own_and_joins_none)
