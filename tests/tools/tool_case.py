@@ -22,8 +22,9 @@ class ToolCase(unittest.TestCase):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
 
-    def run_tool(self, name, *args):
-        """The exit code of a tool and all that it printed."""
-        done = subprocess.run([TOOLS / name, *map(str, args)], cwd=self.root, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    def run_tool(self, name, *args, **variables):
+        """The exit code of a tool and all that it printed; variables are added to its environment."""
+        done = subprocess.run([TOOLS / name, *map(str, args)], cwd=self.root, text=True, check=False,
+                              env={**os.environ, **variables},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
