@@ -10,10 +10,12 @@ find_package(Threads REQUIRED)
 # Everything in the tree links this: warnings, language, sanitizers.
 add_library(belay_options INTERFACE)
 target_include_directories(belay_options INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
-target_compile_definitions(belay_options INTERFACE _GNU_SOURCE $<$<BOOL:${BELAY_DEBUG}>:BELAY_DEBUG=1>)
+target_compile_definitions(belay_options INTERFACE _GNU_SOURCE
+    $<$<BOOL:${BELAY_DEBUG}>:BELAY_DEBUG=1> $<$<BOOL:${BELAY_MODEL}>:BELAY_MODEL=1>)
 target_compile_options(belay_options INTERFACE
     -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
     -Wwrite-strings -Wundef -Wvla -Wconversion -Wno-sign-conversion -fno-common
+    -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=
     $<$<BOOL:${BELAY_WERROR}>:-Werror>)
 target_link_libraries(belay_options INTERFACE Threads::Threads)
 if(BELAY_SANITIZE)

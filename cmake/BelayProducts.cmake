@@ -30,6 +30,19 @@ function(belay_library)
     target_link_options(belay_shared PRIVATE -Wl,--version-script=${BELAY_VERSION_SCRIPT})
 endfunction()
 
+# belay_model_library(LAYERS...): libbelay_model.a, the same sources over the explorer.
+function(belay_model_library)
+    set(objects $<TARGET_OBJECTS:bly_explorer>)
+    foreach(layer IN LISTS ARGN ITEMS testkit)
+        if(TARGET bly_${layer})
+            list(APPEND objects $<TARGET_OBJECTS:bly_${layer}>)
+        endif()
+    endforeach()
+    add_library(belay_model STATIC ${objects})
+    target_link_libraries(belay_model PUBLIC belay_options)
+    set_target_properties(belay_model PROPERTIES LINKER_LANGUAGE C)
+endfunction()
+
 # belay_command(): the command, from src/cli and src/proc, over libbelay. It is linked with the
 # archive, for a start without the dynamic linker's work on a library of ours.
 function(belay_command)

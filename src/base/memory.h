@@ -24,6 +24,12 @@ void *bly_realloc(void *block, size_t size);
 /* bly_free: takes back a block; NULL is allowed. */
 void bly_free(void *block);
 
+/*
+ * bly_memory_keep: says that the block lives as long as the process and is never given back, so
+ * that the explorer does not take it for a leak. Does nothing elsewhere.
+ */
+void bly_memory_keep(void *block);
+
 /* bly_abort: writes one line that names the broken invariant to stderr and aborts. */
 _Noreturn void bly_abort(const char *invariant, const char *file, int line);
 

@@ -33,6 +33,11 @@ void *bly_realloc(void *block, size_t size)
     return realloc(block, size);
 }
 
+void bly_memory_keep(void *block)
+{
+    (void)block;
+}
+
 void bly_free(void *block)
 {
     free(block);

@@ -1,0 +1,356 @@
+/*
+ * engine.c: one execution: its threads, who runs next, and how it ends.
+ *
+ * Everything runs on one thread of the machine. A thread of the execution gives way only inside
+ * model_point and model_block; both may switch straight to another thread's fiber. The caller of
+ * the explorer is the fiber `home`: it gets control when all threads have ended, when nothing can
+ * go on, or when something failed, and never switches back into an execution that is over.
+ *
+ * Options of a choice of thread, in this order: going on (or, when the current thread cannot, each
+ * runnable thread, all free); each other runnable thread (a preemption); the thread whose deadline
+ * is the earliest (a timeout: the clock jumps there); each thread on a futex (a spurious wake-up).
+ * A thread that yielded is runnable again only after another has stepped, or nobody else can.
+ */
+#include "testkit/explorer/engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+model_engine model;
+
+bool model_engine_open(void)
+{
+    if (model.threads[0].fiber.stack != NULL) {
+        return true;
+    }
+    for (unsigned i = 0; i < MODEL_THREADS_MAX; i++) {
+        if (!bly_fiber_open(&model.threads[i].fiber)) {
+            while (i-- > 0) {
+                bly_fiber_close(&model.threads[i].fiber);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+void model_fail(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (!model.has_failed) {
+        model.has_failed = true;
+        vsnprintf(model.message, sizeof model.message, format, args);
+    }
+    va_end(args);
+    bly_fiber_switch(&model.current->fiber, &model.home);
+    __builtin_unreachable();
+}
+
+/* Decides, and writes the decision down. A single option is no decision. */
+unsigned model_decide(const model_decision *options, const uint8_t *threads)
+{
+    unsigned total = model_decision_options(options);
+    bly_assert(total > 0 && total <= UINT8_MAX);
+    if (total == 1) {
+        return 0;
+    }
+    if (model.decision_count == MODEL_DECISIONS_MAX) {
+        model_fail("livelock: more than %d decisions", MODEL_DECISIONS_MAX);
+    }
+    model_decision *decision = &model.decisions[model.decision_count];
+    unsigned chosen;
+    if (model.decision_count < model.prefix_count) {
+        chosen = decision->chosen < total ? decision->chosen : 0;
+    } else if (threads != NULL) {
+        chosen = model.strategy->choose_thread(model.strategy, options, threads);
+    } else {
+        chosen = model.strategy->choose(model.strategy, options);
+    }
+    bly_assert(chosen < total);
+    *decision = *options;
+    decision->chosen = (uint8_t)chosen;
+    model.decision_count++;
+    model.spent[model_decision_cost(options, chosen)]++;
+    return chosen;
+}
+
+/* Where the threads of a decision stand in `threads`: a list of indices. */
+static unsigned collect(uint32_t mask, unsigned first, uint8_t *threads, unsigned count)
+{
+    for (unsigned i = 0; i < MODEL_THREADS_MAX; i++) {
+        unsigned index = (first + i) % MODEL_THREADS_MAX;
+        if ((mask & 1U << index) != 0) {
+            threads[count++] = (uint8_t)index;
+        }
+    }
+    return count;
+}
+
+static bool has_budget(enum model_cost cost)
+{
+    const uint32_t budgets[MODEL_COST_COUNT] = {
+        [MODEL_COST_FREE] = BELAY_UNBOUNDED,
+        [MODEL_COST_PREEMPT] =
+            BELAY_UNBOUNDED, /* the strategy's business, so that traces stay valid */
+        [MODEL_COST_TIMEOUT] = model.opts->timeouts,
+        [MODEL_COST_SPURIOUS] = model.opts->spurious,
+        [MODEL_COST_STALE] = model.opts->stale_reads,
+        [MODEL_COST_ALLOC] = model.opts->alloc_failures,
+    };
+    return model.spent[cost] < budgets[cost];
+}
+
+/* The thread whose deadline comes first; the one that began to wait first among equals. */
+static model_thread *earliest_deadline(void)
+{
+    model_thread *earliest = NULL;
+    for (unsigned i = 0; i < model.thread_count; i++) {
+        model_thread *thread = &model.threads[i];
+        if ((model.timed & 1U << i) != 0 &&
+            (earliest == NULL || thread->until_ns < earliest->until_ns ||
+             (thread->until_ns == earliest->until_ns && thread->wait_seq < earliest->wait_seq))) {
+            earliest = thread;
+        }
+    }
+    return earliest;
+}
+
+/* Lists who may run next; self is going on when it is runnable. */
+static model_decision list_options(uint8_t *threads)
+{
+    model_decision options = {.kind = MODEL_KIND_THREAD};
+    uint32_t self = 1U << model.current->index;
+    uint32_t ready = model.runnable;
+    unsigned count = 0;
+    if (ready == 0 && model.timed == 0) {
+        ready = model.yielded; /* all spin, and no deadline will help them */
+    }
+    if ((ready & self) != 0) {
+        threads[count++] = (uint8_t)model.current->index;
+        options.counts[MODEL_COST_FREE] = 1;
+        unsigned others = collect(ready & ~self, model.current->index, threads, count);
+        options.counts[MODEL_COST_PREEMPT] = (uint8_t)(others - count);
+        count = others;
+    } else {
+        count = collect(ready, model.current->index, threads, count);
+        options.counts[MODEL_COST_FREE] = (uint8_t)count;
+    }
+    bool is_forced = count == 0;
+    if (model.timed != 0 && (is_forced || has_budget(MODEL_COST_TIMEOUT))) {
+        threads[count++] = (uint8_t)earliest_deadline()->index;
+        options.counts[is_forced ? MODEL_COST_FREE : MODEL_COST_TIMEOUT]++;
+    }
+    if (count > 0 && model.on_futex != 0 && has_budget(MODEL_COST_SPURIOUS)) {
+        unsigned with = collect(model.on_futex, 0, threads, count);
+        options.counts[MODEL_COST_SPURIOUS] = (uint8_t)(with - count);
+        count = with;
+    }
+    return options;
+}
+
+static void describe_stuck(char *text, size_t size)
+{
+    size_t used = 0;
+    for (unsigned i = 0; i < model.thread_count && used < size; i++) {
+        const model_thread *thread = &model.threads[i];
+        if (thread->state != MODEL_ENDED && thread->state != MODEL_FREE) {
+            used += (size_t)snprintf(text + used, size - used, "; thread %u waits in %s at %s", i,
+                                     thread->operation, thread->where);
+        }
+    }
+}
+
+/* Makes the chosen thread the current one, for the reason that its place in the list gives. */
+static void switch_to(model_thread *next, enum model_cost cost, bool is_forced_timeout)
+{
+    if (next->state == MODEL_ON_FUTEX) {
+        next->has_timed_out = cost == MODEL_COST_TIMEOUT || is_forced_timeout;
+        if (next->has_timed_out && next->until_ns > model.now_ns) {
+            model.now_ns = next->until_ns;
+        }
+        model_wake(next);
+    }
+    uint32_t bit = 1U << next->index;
+    if ((model.yielded & bit) != 0) {
+        model.yielded &= ~bit;
+        model.runnable |= bit;
+    } else {
+        model.runnable |= model.yielded; /* next steps now, so those who yielded may look again */
+        model.yielded = 0;
+    }
+    if (next != model.current) {
+        model_thread *self = model.current;
+        model.current = next;
+        bly_fiber_switch(&self->fiber, &next->fiber);
+    }
+}
+
+static void choose_and_switch(void)
+{
+    uint8_t threads[3 * MODEL_THREADS_MAX];
+    model_decision options = list_options(threads);
+    if (model_decision_options(&options) == 0) {
+        char stuck[MODEL_MESSAGE_MAX / 2] = "";
+        describe_stuck(stuck, sizeof stuck);
+        model_fail("deadlock or lost wake-up: no thread can go on%s", stuck);
+    }
+    unsigned chosen = model_decide(&options, threads);
+    model_thread *next = &model.threads[threads[chosen]];
+    enum model_cost cost = model_decision_cost(&options, chosen);
+    switch_to(next, cost, cost == MODEL_COST_FREE && next->state == MODEL_ON_FUTEX);
+}
+
+void model_point_slow(const char *operation, const char *where)
+{
+    if (model.steps > model.opts->steps_max) {
+        model_fail("livelock: more than %u operations in one execution, the last %s at %s",
+                   model.opts->steps_max, operation, where);
+    }
+    if (model.invariant != NULL && !model.is_observing) {
+        bool was_raw = model.is_raw;
+        model.is_observing = true;
+        model.is_raw = true;
+        model.invariant(model.invariant_arg);
+        model.is_raw = was_raw;
+        model.is_observing = false;
+    }
+    choose_and_switch();
+}
+
+void model_block(enum model_state state, const void *wait_on, int64_t until_ns)
+{
+    model_thread *self = model.current;
+    uint32_t bit = 1U << self->index;
+    self->state = state;
+    self->wait_on = wait_on;
+    self->until_ns = until_ns;
+    self->has_timed_out = false;
+    self->wait_seq = ++model.wait_seq;
+    model.runnable &= ~bit;
+    if (state == MODEL_ON_FUTEX) {
+        model.on_futex |= bit;
+        model.timed |= until_ns != BELAY_FOREVER ? bit : 0;
+    }
+    choose_and_switch();
+}
+
+void model_wake(model_thread *thread)
+{
+    uint32_t bit = 1U << thread->index;
+    bly_assert(thread->state != MODEL_RUNNABLE && thread->state != MODEL_ENDED);
+    thread->state = MODEL_RUNNABLE;
+    thread->wait_on = NULL;
+    model.timed &= ~bit;
+    model.on_futex &= ~bit;
+    model.runnable |= bit;
+}
+
+void model_yield(void)
+{
+    uint32_t bit = 1U << model.current->index;
+    model.runnable &= ~bit;
+    model.yielded |= bit;
+    choose_and_switch();
+}
+
+/* The first function of every fiber. */
+static void thread_main(void)
+{
+    model_thread *self = model.current;
+    self->fn(self->arg);
+    model_thread_end(self);
+    self->state = MODEL_ENDED;
+    model.runnable &= ~(1U << self->index);
+    bool has_others = false;
+    for (unsigned i = 0; i < model.thread_count; i++) {
+        model_thread *other = &model.threads[i];
+        if (other->state == MODEL_ON_THREAD && other->wait_on == self) {
+            model_wake(other);
+        }
+        has_others = has_others || other->state != MODEL_ENDED;
+    }
+    if (has_others) {
+        choose_and_switch();
+    }
+    bly_fiber_switch(&self->fiber, &model.home);
+    __builtin_unreachable();
+}
+
+model_thread *model_start_thread(void (*fn)(void *), void *arg)
+{
+    if (model.thread_count == MODEL_THREADS_MAX) {
+        return NULL;
+    }
+    model_thread *thread = &model.threads[model.thread_count];
+    bly_fiber fiber = thread->fiber;
+    memset(thread, 0, sizeof *thread);
+    thread->fiber = fiber;
+    thread->index = model.thread_count;
+    thread->fn = fn;
+    thread->arg = arg;
+    thread->where = "its start";
+    thread->operation = "start";
+    thread->state = MODEL_RUNNABLE;
+    if (model.thread_count > 0) {
+        thread->view = model.current->view;
+        model.current->view.happened[model.current->index]++;
+        model.current->view.visible[model.current->index]++;
+    }
+    thread->view.happened[thread->index] = 1;
+    thread->view.visible[thread->index] = 1;
+    model.thread_count++;
+    model.is_raw = model.thread_count == 1;
+    model.runnable |= 1U << thread->index;
+    bly_fiber_start(&thread->fiber, thread_main);
+    return thread;
+}
+
+/* What must hold once all threads have ended. */
+static void check_ending(void)
+{
+    size_t first_size = 0;
+    const char *where = "";
+    size_t leaks = model_arena_leaks(&first_size, &where);
+    if (!model.has_failed && leaks > 0) {
+        model.has_failed = true;
+        snprintf(model.message, sizeof model.message,
+                 "leak: %zu blocks, the first of %zu bytes, allocated near %s", leaks, first_size,
+                 where);
+    }
+}
+
+static void reset(void)
+{
+    model.runnable = 0;
+    model.yielded = 0;
+    model.timed = 0;
+    model.on_futex = 0;
+    model.thread_count = 0;
+    model.steps = 0;
+    model.decision_count = 0;
+    memset(model.spent, 0, sizeof model.spent);
+    model.sc_epoch = 0;
+    model.wait_seq = 0;
+    model.now_ns = MODEL_START_NS;
+    model.sc_fences = (model_clock){0};
+    model.has_failed = false;
+    model.invariant = NULL;
+    model.is_observing = false;
+    model_memory_reset();
+    model_arena_reset();
+    model_sync_reset();
+    if (model.is_logging) {
+        model_log_reset();
+    }
+}
+
+void model_execute(void (*fn)(void *), void *arg)
+{
+    reset();
+    model.current = model_start_thread(fn, arg);
+    bly_fiber_switch(&model.home, &model.current->fiber);
+    check_ending();
+    model.total_steps += model.steps;
+}

@@ -1,0 +1,390 @@
+/*
+ * sync.c: locks, waiting, threads, slots, time and random numbers of the seam, under the explorer.
+ *
+ * A lock is taken in one step. There is a point before it is taken, and none before it is given
+ * back: whatever another thread could do in between it can also do while the lock is held or after,
+ * unless it only tries; a scenario about bly_mutex_trylock sees the lock held at the points inside
+ * the critical section.
+ */
+#include "testkit/explorer/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COARSE_LAG_NS INT64_C(1000000) /* how far the coarse clock is behind */
+#define YIELD_NS      INT64_C(1000)    /* what a turn of a spin loop takes */
+
+static void (*exit_functions[BLY_LOCAL_COUNT])(void *);
+static bly_blocking_hook blocking_hook;
+static unsigned held_count[MODEL_THREADS_MAX];
+
+extern char __start_bly_process[] __attribute__((weak, visibility("hidden")));
+extern char __stop_bly_process[] __attribute__((weak, visibility("hidden")));
+
+static char process_image[64 * 1024];
+static bool has_image;
+
+/* Variables of the library that live as long as the process begin each execution anew. */
+static void reset_process_variables(void)
+{
+    size_t size = (size_t)(__stop_bly_process - __start_bly_process);
+    bly_assert(size <= sizeof process_image);
+    if (!has_image) {
+        memcpy(process_image, __start_bly_process, size);
+        has_image = true;
+    } else {
+        memcpy(__start_bly_process, process_image, size);
+    }
+}
+
+void model_sync_reset(void)
+{
+    memset(exit_functions, 0, sizeof exit_functions);
+    memset(held_count, 0, sizeof held_count);
+    blocking_hook = (bly_blocking_hook){NULL, NULL};
+    if (__start_bly_process != NULL) {
+        reset_process_variables();
+    }
+}
+
+void model_thread_end(model_thread *thread)
+{
+    for (unsigned slot = 0; slot < BLY_LOCAL_COUNT; slot++) {
+        void *value = thread->locals[slot];
+        thread->locals[slot] = NULL;
+        if (value != NULL && exit_functions[slot] != NULL) {
+            exit_functions[slot](value);
+        }
+    }
+}
+
+_Noreturn void bly_abort(const char *invariant, const char *file, int line)
+{
+    if (model.current == NULL) {
+        fprintf(stderr, "belay: broken invariant: %s (%s:%d)\n", invariant, file, line);
+        __builtin_trap();
+    }
+    model_fail("broken invariant: %s (%s:%d)", invariant, file, line);
+}
+
+static void log_call(const char *operation, const void *ptr, uint64_t value)
+{
+    if (model.is_logging && !model.is_observing) {
+        model_log(operation, ptr, value, "");
+    }
+}
+
+/* Locks. */
+
+static void take(bly_mutex *mutex)
+{
+    model_thread *self = model.current;
+    model_view known;
+    mutex->holder = self->index + 1;
+    held_count[self->index]++;
+    memcpy(&known.happened, mutex->happened, sizeof known.happened);
+    memcpy(&known.visible, mutex->visible, sizeof known.visible);
+    model_view_join(&self->view, &known);
+    log_call("lock", mutex, 0);
+}
+
+void bly_model_mutex_lock(bly_mutex *mutex, const char *where)
+{
+    model_point("lock", where);
+    model_arena_check_address(mutex, "lock");
+    if (mutex->holder == model.current->index + 1) {
+        model_fail("deadlock: lock at %s of a lock that the thread holds already", where);
+    }
+    while (mutex->holder != 0) {
+        model_block(MODEL_ON_MUTEX, mutex, BELAY_FOREVER);
+        model_arena_check_address(mutex, "lock");
+    }
+    take(mutex);
+}
+
+bool bly_model_mutex_trylock(bly_mutex *mutex, const char *where)
+{
+    model_point("trylock", where);
+    model_arena_check_address(mutex, "trylock");
+    if (mutex->holder != 0) {
+        log_call("trylock failed", mutex, 0);
+        return false;
+    }
+    take(mutex);
+    return true;
+}
+
+void bly_model_mutex_unlock(bly_mutex *mutex, const char *where)
+{
+    model_thread *self = model.current;
+    self->where = where;
+    self->operation = "unlock";
+    model_arena_check_address(mutex, "unlock");
+    if (mutex->holder != self->index + 1) {
+        model_fail("unlock at %s of a lock that the thread does not hold", where);
+    }
+    memcpy(mutex->happened, &self->view.happened, sizeof mutex->happened);
+    memcpy(mutex->visible, &self->view.visible, sizeof mutex->visible);
+    self->view.happened[self->index]++;
+    self->view.visible[self->index]++;
+    mutex->holder = 0;
+    held_count[self->index]--;
+    for (unsigned i = 0; i < model.thread_count; i++) {
+        model_thread *other = &model.threads[i];
+        if (other->state == MODEL_ON_MUTEX && other->wait_on == mutex) {
+            model_wake(other);
+        }
+    }
+    log_call("unlock", mutex, 0);
+}
+
+void bly_mutex_destroy(bly_mutex *mutex)
+{
+    model_arena_check_address(mutex, "destroy");
+    bly_assert(mutex->holder == 0);
+}
+
+bool bly_mutex_is_mine(const bly_mutex *mutex)
+{
+    return model.is_observing || mutex->holder == model.current->index + 1;
+}
+
+unsigned bly_locks_held(void)
+{
+    return held_count[model.current->index];
+}
+
+/* Waiting. */
+
+int bly_model_futex_wait(uint32_t *word, uint32_t expected, int64_t until_ns, const char *where)
+{
+    model_point("futex wait", where);
+    model_arena_check_address(word, "futex wait");
+    if (*word != expected) {
+        log_call("futex differs", word, *word);
+        return 0;
+    }
+    if (until_ns <= model.now_ns) {
+        log_call("futex expired", word, *word);
+        return BELAY_ETIMEDOUT;
+    }
+    log_call("futex wait", word, expected);
+    model_block(MODEL_ON_FUTEX, word, until_ns);
+    log_call(model.current->has_timed_out ? "timed out" : "woke", word, 0);
+    return model.current->has_timed_out ? BELAY_ETIMEDOUT : 0;
+}
+
+void bly_model_futex_wake(uint32_t *word, uint32_t count, const char *where)
+{
+    model_point("futex wake", where);
+    log_call("futex wake", word, count);
+    while (count > 0) {
+        model_thread *first = NULL;
+        for (unsigned i = 0; i < model.thread_count; i++) {
+            model_thread *other = &model.threads[i];
+            if (other->state == MODEL_ON_FUTEX && other->wait_on == word &&
+                (first == NULL || other->wait_seq < first->wait_seq)) {
+                first = other;
+            }
+        }
+        if (first == NULL) {
+            return;
+        }
+        model_wake(first);
+        count--;
+    }
+}
+
+void bly_model_yield(const char *where)
+{
+    model_thread *self = model.current;
+    self->where = where;
+    self->operation = "yield";
+    model.steps++;
+    model.now_ns += YIELD_NS;
+    if (model.steps > model.opts->steps_max) {
+        model_fail("livelock: more than %u operations in one execution, the last a yield at %s",
+                   model.opts->steps_max, where);
+    }
+    model_yield();
+}
+
+/* Threads. */
+
+int bly_thread_create(bly_thread *thread, const bly_thread_opts *opts, void (*fn)(void *),
+                      void *arg)
+{
+    (void)opts;
+    model_point("create thread", "bly_thread_create");
+    if (model.spent[MODEL_COST_ALLOC] < model.opts->alloc_failures) {
+        model_decision options = {.kind = MODEL_KIND_ALLOC};
+        options.counts[MODEL_COST_FREE] = 1;
+        options.counts[MODEL_COST_ALLOC] = 1;
+        if (model_decide(&options, NULL) != 0) {
+            return BELAY_EAGAIN;
+        }
+    }
+    model_thread *started = model_start_thread(fn, arg);
+    if (started == NULL) {
+        model_fail("more than %d threads in one execution", MODEL_THREADS_MAX);
+    }
+    thread->index = started->index;
+    return 0;
+}
+
+static void join(uint32_t index, const char *where)
+{
+    model_thread *other = &model.threads[index];
+    model_point("join", where);
+    if (other->state != MODEL_ENDED) {
+        model_block(MODEL_ON_THREAD, other, BELAY_FOREVER);
+    }
+    model_view_join(&model.current->view, &other->view);
+}
+
+void bly_model_thread_join(bly_thread *thread, const char *where)
+{
+    join(thread->index, where);
+}
+
+uint64_t bly_thread_id(void)
+{
+    return model.current->index + 1;
+}
+
+int belay_model_start(void (*fn)(void *), void *arg)
+{
+    model_thread *started = model_start_thread(fn, arg);
+    if (started == NULL) {
+        model_fail("more than %d threads in one execution", MODEL_THREADS_MAX);
+    }
+    return (int)started->index;
+}
+
+void belay_model_join(int thread)
+{
+    join((uint32_t)thread, "belay_model_join");
+}
+
+/* Slots. */
+
+void *bly_local_get(bly_local slot)
+{
+    return model.current->locals[slot];
+}
+
+void bly_local_set(bly_local slot, void *value)
+{
+    model.current->locals[slot] = value;
+}
+
+void bly_local_at_exit(bly_local slot, void (*fn)(void *))
+{
+    exit_functions[slot] = fn;
+}
+
+void bly_once_run(bly_once *once, void (*fn)(void))
+{
+    uint32_t state = 0;
+    /* acquire, with the release below: what fn wrote is seen. */
+    if (bly_cas(&once->state, &state, 1u, BLY_ACQUIRE, BLY_ACQUIRE)) {
+        fn();
+        bly_store(&once->state, 2u, BLY_RELEASE);
+        bly_futex_wake(&once->state, BLY_WAKE_ALL);
+    }
+    while (bly_load(&once->state, BLY_ACQUIRE) == 1) {
+        (void)bly_futex_wait(&once->state, 1, BELAY_FOREVER);
+    }
+}
+
+/* Time and random numbers. */
+
+int64_t bly_monotonic_ns(void)
+{
+    return model.now_ns;
+}
+
+int64_t bly_monotonic_coarse_ns(void)
+{
+    return model.now_ns > COARSE_LAG_NS ? model.now_ns - COARSE_LAG_NS : 0;
+}
+
+int64_t bly_wall_ns(void)
+{
+    return INT64_C(1700000000000000000) + model.now_ns;
+}
+
+unsigned belay_model_choose(unsigned options)
+{
+    if (options == 0 || options > UINT8_MAX) {
+        model_fail("belay_model_choose of %u options; 1 to %u are possible", options, UINT8_MAX);
+    }
+    model_decision decision = {.kind = MODEL_KIND_CHOICE};
+    decision.counts[MODEL_COST_FREE] = (uint8_t)options;
+    return model_decide(&decision, NULL);
+}
+
+uint64_t bly_random(uint64_t *state)
+{
+    (void)state;
+    return belay_model_choose(2);
+}
+
+uint64_t bly_random_seed(void)
+{
+    return 1;
+}
+
+/* Fork and blocking: an execution never forks. */
+
+void bly_at_fork(bly_fork_hook *hook)
+{
+    (void)hook;
+}
+
+uint64_t bly_fork_generation(void)
+{
+    return 0;
+}
+
+bool bly_forked_since(uint64_t generation)
+{
+    return generation != 0;
+}
+
+bool bly_fence_heavy_available(void)
+{
+    return true;
+}
+
+void bly_blocking_install(const bly_blocking_hook *hook)
+{
+    blocking_hook = *hook;
+}
+
+void bly_blocking_begin(void)
+{
+    if (blocking_hook.begin != NULL) {
+        blocking_hook.begin();
+    }
+}
+
+void bly_blocking_end(void)
+{
+    if (blocking_hook.end != NULL) {
+        blocking_hook.end();
+    }
+}
+
+/* What scenarios say. */
+
+void belay_model_fail(const char *message, const char *file, int line)
+{
+    model_fail("%s (%s:%d)", message, file, line);
+}
+
+void belay_model_invariant(void (*fn)(void *), void *arg)
+{
+    model.invariant = fn;
+    model.invariant_arg = arg;
+}

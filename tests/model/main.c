@@ -1,0 +1,235 @@
+/*
+ * main.c: runs the scenarios of the explorer.
+ *
+ * usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] [--replay TRACE]
+ *                    [--seconds S] [--executions N] [NAME...]
+ * Without a strategy each scenario is explored depth first until that ends or its share of time is
+ * over, then at random and by PCT. NAME is a part of a scenario's name. The last line counts.
+ */
+#include "scenario.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECONDS_DEFAULT 1.0
+
+typedef struct settings {
+    int strategy; /* -1: all three */
+    double seconds;
+    uint64_t executions;
+    uint64_t seed;
+    const char *replay;
+} settings;
+
+static const scenario *const tables[] = {litmus_scenarios, planted_scenarios, engine_scenarios};
+
+static uint64_t executions_total;
+static bool is_exhausted; /* the last run explored everything within its bounds */
+static int failed_total;
+static int passed_total;
+
+static const char *const strategy_names[] = {"dfs", "random", "pct"};
+
+static belay_model_opts opts_of(const scenario *test, const settings *how, unsigned strategy,
+                                double seconds)
+{
+    belay_model_opts opts = test->opts;
+    opts.size = sizeof opts;
+    opts.strategy = strategy;
+    opts.seed = how->seed;
+    opts.replay = how->replay;
+    opts.is_quiet = test->finds != NULL && how->replay == NULL;
+    opts.executions_max = how->executions;
+    opts.time_max_ns = (int64_t)(seconds * 1e9);
+    return opts;
+}
+
+static void complain(const scenario *test, const char *what)
+{
+    printf("FAIL %s: %s\n", test->name, what);
+}
+
+/* A planted fault must be found by its stored trace, the same way twice. */
+static bool check_stored_trace(const scenario *test)
+{
+    belay_model_result results[2];
+    for (int i = 0; i < 2; i++) {
+        belay_model_opts opts = test->opts;
+        opts.size = sizeof opts;
+        opts.is_quiet = 1;
+        opts.replay = test->trace;
+        (void)belay_model_run(test->name, &opts, &results[i], test->fn, test->arg);
+    }
+    if (!results[0].has_failed || strstr(results[0].message, test->finds) == NULL) {
+        complain(test, "its stored trace no longer finds the fault");
+        return false;
+    }
+    if (strcmp(results[0].message, results[1].message) != 0 ||
+        strcmp(results[0].trace, results[1].trace) != 0) {
+        complain(test, "two replays differ");
+        return false;
+    }
+    return true;
+}
+
+/* One strategy on one scenario; false when it showed that something is wrong. */
+static bool run_once(const scenario *test, const settings *how, unsigned strategy, double seconds,
+                     bool *ret_found)
+{
+    belay_model_result result;
+    belay_model_opts opts = opts_of(test, how, strategy, seconds);
+    if (test->before != NULL) {
+        test->before(test->arg);
+    }
+    int error = belay_model_run(test->name, &opts, &result, test->fn, test->arg);
+    if (error != 0 && error != BELAY_ECANCELED) {
+        complain(test, belay_strerror(error));
+        return false;
+    }
+    executions_total += result.executions;
+    is_exhausted = result.is_exhausted;
+    printf("  %-44s %-6s %10llu%s%s%s\n", test->name, strategy_names[strategy],
+           (unsigned long long)result.executions, result.is_exhausted ? " all" : "",
+           result.has_failed ? " " : "", result.has_failed ? result.message : "");
+    if (result.has_failed && test->finds != NULL && strstr(result.message, test->finds) != NULL) {
+        printf("  %-44s trace  %s\n", "", result.trace);
+        *ret_found = true;
+        return true;
+    }
+    if (result.has_failed) {
+        complain(test, result.message);
+        return false;
+    }
+    const char *wrong = result.is_exhausted && test->after != NULL ? test->after(test->arg) : NULL;
+    if (wrong != NULL) {
+        complain(test, wrong);
+        return false;
+    }
+    return true;
+}
+
+/* True when depth first has seen every schedule there is, so that no other strategy adds to it. */
+static bool is_complete(const scenario *test)
+{
+    return is_exhausted && test->opts.preemptions == BELAY_UNBOUNDED;
+}
+
+static bool run_scenario(const scenario *test, const settings *how)
+{
+    bool is_found = false;
+    is_exhausted = false;
+    bool is_right = true;
+    for (unsigned strategy = 0; strategy < 3 && is_right && !is_found && !is_complete(test);
+         strategy++) {
+        if (how->strategy >= 0 && (unsigned)how->strategy != strategy) {
+            continue;
+        }
+        is_right = run_once(test, how, strategy, how->seconds, &is_found);
+        if (how->replay != NULL) {
+            return is_right;
+        }
+    }
+    if (is_right && test->finds != NULL && !is_found) {
+        complain(test, "the planted fault was not found");
+        is_right = false;
+    }
+    return is_right && (test->trace == NULL || check_stored_trace(test));
+}
+
+static bool is_named(const scenario *test, char **names)
+{
+    for (char **name = names; *name != NULL; name++) {
+        if (strstr(test->name, *name) != NULL) {
+            return true;
+        }
+    }
+    return *names == NULL;
+}
+
+static void run_all(const settings *how, char **names, bool is_list)
+{
+    for (size_t i = 0; i < bly_count(tables); i++) {
+        for (const scenario *test = tables[i]; test->name != NULL; test++) {
+            if (!is_named(test, names)) {
+                continue;
+            }
+            if (is_list) {
+                printf("%s\n", test->name);
+            } else if (run_scenario(test, how)) {
+                passed_total++;
+            } else {
+                failed_total++;
+            }
+        }
+    }
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] "
+                    "[--replay TRACE] [--seconds S] [--executions N] [NAME...]\n");
+    return 2;
+}
+
+static int strategy_named(const char *name)
+{
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(name, strategy_names[i]) == 0) {
+            return i;
+        }
+    }
+    return -2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"list", no_argument, NULL, 'l'},
+        {"strategy", required_argument, NULL, 's'},
+        {"seed", required_argument, NULL, 'e'},
+        {"replay", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 't'},
+        {"executions", required_argument, NULL, 'x'},
+        {NULL, 0, NULL, 0},
+    };
+    settings how = {.strategy = -1, .seconds = SECONDS_DEFAULT, .seed = 1};
+    bool is_list = false;
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (option) {
+        case 'l':
+            is_list = true;
+            break;
+        case 's':
+            how.strategy = strategy_named(optarg);
+            break;
+        case 'e':
+            how.seed = strtoull(optarg, NULL, 10);
+            break;
+        case 'r':
+            how.replay = optarg;
+            how.strategy = 0;
+            break;
+        case 't':
+            how.seconds = strtod(optarg, NULL);
+            break;
+        case 'x':
+            how.executions = strtoull(optarg, NULL, 10);
+            break;
+        default:
+            return usage();
+        }
+    }
+    if (how.strategy == -2) {
+        return usage();
+    }
+    run_all(&how, argv + optind, is_list);
+    if (is_list) {
+        return 0;
+    }
+    printf("model: %llu executions\n%d passed, %d failed\n", (unsigned long long)executions_total,
+           passed_total, failed_total);
+    return failed_total == 0 ? 0 : 1;
+}
