@@ -11,8 +11,9 @@
  * Disarm for good closes the timer first, so that a function that arms it again while somebody
  * waits for its end does nothing, and the wait is for one call at most.
  *
- * The thread sleeps on a word, until the first deadline. sleeps_until_ns tells those who arm whether
- * they come before that; then they change the word under the lock and wake the thread after it.
+ * The thread sleeps on a word, until the first deadline. sleeps_until_ns tells those who arm
+ * whether they come before that; then they change the word under the lock and wake the thread after
+ * it.
  */
 #include "deliver/deliver.h"
 #include "time/timers_int.h"
@@ -72,7 +73,7 @@ void bly_timer_arm(bly_timer *timer, int64_t deadline_ns)
     }
     if (is_earlier) {
         timers->sleeps_until_ns = deadline_ns;
-        /* relaxed: the lock orders it; the sleeper compares the value that it read under the lock. */
+        /* relaxed: the lock orders it; the sleeper compares the value read under the lock. */
         (void)bly_fetch_add(&timers->word, 1u, BLY_RELAXED);
     }
     bly_mutex_unlock(&timers->lock);
