@@ -30,15 +30,28 @@ function(belay_library)
     target_link_options(belay_shared PRIVATE -Wl,--version-script=${BELAY_VERSION_SCRIPT})
 endfunction()
 
-# belay_model_library(LAYERS...): libbelay_model.a, the same sources over the explorer.
+# belay_model_library(LAYERS...): libbelay_model.a, the same sources over the explorer. Their variables
+# that live as long as the process are gathered in one section, which the explorer sets back before
+# each execution, as if a new process began.
 function(belay_model_library)
-    set(objects $<TARGET_OBJECTS:bly_explorer>)
+    set(objects)
     foreach(layer IN LISTS ARGN ITEMS testkit)
         if(TARGET bly_${layer})
             list(APPEND objects $<TARGET_OBJECTS:bly_${layer}>)
         endif()
     endforeach()
-    add_library(belay_model STATIC ${objects})
+    set(renames)
+    foreach(section .data .bss .data.rel .data.rel.local)
+        list(APPEND renames --set-section-flags ${section}=alloc,load,data,contents
+            --rename-section ${section}=bly_process,alloc,load,data,contents)
+    endforeach()
+    set(core ${CMAKE_BINARY_DIR}/belay_model_core.o)
+    add_custom_command(OUTPUT ${core}
+        COMMAND ${CMAKE_LINKER} -r -o ${core}.tmp ${objects}
+        COMMAND ${CMAKE_OBJCOPY} ${renames} ${core}.tmp ${core}
+        DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM)
+    add_library(belay_model STATIC ${core} $<TARGET_OBJECTS:bly_explorer>)
+    set_source_files_properties(${core} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
     target_link_libraries(belay_model PUBLIC belay_options)
     set_target_properties(belay_model PROPERTIES LINKER_LANGUAGE C)
 endfunction()

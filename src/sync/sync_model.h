@@ -63,6 +63,8 @@ int bly_thread_create(bly_thread *thread, const bly_thread_opts *opts, void (*fn
                       void *arg);
 void bly_model_thread_join(bly_thread *thread, const char *where);
 #define bly_thread_join(thread) bly_model_thread_join(thread, BLY_WHERE)
+void bly_thread_detach(bly_thread *thread);
+void bly_thread_slack_least(void);
 uint64_t bly_thread_id(void);
 
 void *bly_local_get(bly_local slot);

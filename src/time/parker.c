@@ -76,6 +76,9 @@ bly_parker *bly_parker_self(void)
     parker = take_unused();
     if (parker == NULL) {
         parker = bly_alloc_aligned(CACHE_LINE, sizeof *parker);
+        if (parker != NULL) {
+            bly_memory_keep(parker);
+        }
     }
     if (parker != NULL) {
         bly_local_set(BLY_LOCAL_PARKER, parker);

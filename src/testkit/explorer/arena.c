@@ -3,8 +3,8 @@
  *
  * Blocks are cut from one area and never used twice in an execution, so a block that was freed
  * stays recognisable: a shadow byte for every 16 bytes says whether they are in use. What is
- * still in use at the end is a leak. The area starts again with each execution, at the same addresses, so that
- * whatever depends on an address repeats.
+ * still in use at the end is a leak. The area starts again with each execution, at the same
+ * addresses, so that whatever depends on an address repeats.
  */
 #include "testkit/explorer/engine.h"
 

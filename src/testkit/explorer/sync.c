@@ -247,6 +247,15 @@ void bly_model_thread_join(bly_thread *thread, const char *where)
     join(thread->index, where);
 }
 
+void bly_thread_detach(bly_thread *thread)
+{
+    (void)thread;
+}
+
+void bly_thread_slack_least(void)
+{
+}
+
 uint64_t bly_thread_id(void)
 {
     return model.current->index + 1;
