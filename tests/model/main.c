@@ -23,7 +23,8 @@ typedef struct settings {
     const char *replay;
 } settings;
 
-static const scenario *const tables[] = {litmus_scenarios, planted_scenarios, engine_scenarios};
+static const scenario *const tables[] = {litmus_scenarios, planted_scenarios, engine_scenarios,
+                                         time_scenarios};
 
 static uint64_t executions_total;
 static bool is_exhausted; /* the last run explored everything within its bounds */

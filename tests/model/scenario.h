@@ -22,5 +22,6 @@ typedef struct scenario {
 extern const scenario litmus_scenarios[];
 extern const scenario planted_scenarios[];
 extern const scenario engine_scenarios[];
+extern const scenario time_scenarios[];
 
 #endif
