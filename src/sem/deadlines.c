@@ -3,16 +3,16 @@
  *
  * A hierarchical wheel after Varghese and Lauck ("Hashed and Hierarchical Timing Wheels", 1987),
  * driven as a radix heap (Ahuja et al., 1990): there is no tick, time jumps to the next slot that
- * has an entry. A deadline is a 64-bit key of 16 digits. An entry stands at the level of the highest
- * digit in which its key differs from `base`, in the slot of that digit; so at each level only
- * slots after base's own digit are used, the lowest level in use holds the earliest entries, and
- * its lowest slot the earliest of those. A slot of level 0 holds equal keys, first added first.
+ * has an entry. A deadline is a 64-bit key of 16 digits. An entry stands at the level of the
+ * highest digit in which its key differs from `base`, in the slot of that digit; so at each level
+ * only slots after base's own digit are used, the lowest level in use holds the earliest entries,
+ * and its lowest slot the earliest of those. A slot of level 0 holds equal keys, first added first.
  *
  * When the earliest slot lies above level 0, base moves to its start and its entries spill into
  * lower levels, in order. Each entry spills at most once a level. Spilling is bounded by the
- * caller's budget: while it is unfinished `spilling` names the slot, and nothing is taken out before
- * it is empty. Equal keys stand in one slot at any time and keep the order in which they were added,
- * except that one added while theirs is spilling may pass the rest of it.
+ * caller's budget: while it is unfinished `spilling` names the slot, and nothing is taken out
+ * before it is empty. Equal keys stand in one slot at any time and keep the order in which they
+ * were added, except that one added while theirs is spilling may pass the rest of it.
  *
  * Adding and removing are O(1). Base never passes an entry, and an entry that is added before base,
  * by a caller whose clock reading is older, stands at base: it has expired already.

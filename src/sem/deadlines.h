@@ -31,8 +31,8 @@ void bly_deadlines_remove(bly_deadlines *deadlines, belay_lease *lease);
 
 /*
  * bly_deadlines_expired: takes out the first lease, by (deadline, adding), whose deadline is at or
- * before now_ns. NULL: there is none, or *budget, which falls by one for each step on the way to it,
- * has come to 0 and more may be there.
+ * before now_ns. NULL: there is none, or *budget, which falls by one for each step on the way to
+ * it, has come to 0 and more may be there.
  */
 belay_lease *bly_deadlines_expired(bly_deadlines *deadlines, int64_t now_ns, uint32_t *budget);
 

@@ -3,8 +3,8 @@
  *
  * Who makes the semaphore idle takes every waiting thread off the list and wakes it, all under the
  * lock: a thread that is told may destroy the semaphore at once, and destroy has to wait for that
- * lock. The thread itself does not take it again. Its node is on its own stack, which may be gone as
- * soon as is_done is set.
+ * lock. The thread itself does not take it again. Its node is on its own stack, which may be gone
+ * as soon as is_done is set.
  */
 #include "sem/sem_int.h"
 

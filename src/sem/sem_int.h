@@ -172,7 +172,7 @@ void bly_sem_wake_idlers_locked(belay_sem *sem);
 
 /* holders.c */
 
-/* bly_holders_now: the time, with track_holders; a fast path does not pay for it. No lock is held. */
+/* bly_holders_now: the time, with track_holders; others do not pay for it. No lock is held. */
 int64_t bly_holders_now(const belay_sem *sem);
 
 /* bly_holders_add_locked, _remove_locked: a lease begins and ends to be held. */
