@@ -78,7 +78,7 @@ static void *cut(size_t align, size_t size)
 
 static bool allocation_fails(void)
 {
-    if (model.spent[MODEL_COST_ALLOC] >= model.opts->alloc_failures) {
+    if (model.spent[MODEL_COST_ALLOC] >= model.budgets[MODEL_COST_ALLOC]) {
         return false;
     }
     model_decision options = {.kind = MODEL_KIND_ALLOC};
@@ -165,7 +165,8 @@ void model_arena_check_address(const void *ptr, const char *what)
             model_fail("use after free: %s at %s of memory that is not in use", what,
                        model.current->where);
         }
-    } else if (is_dead_frame(ptr)) {
+    } else if ((uintptr_t)ptr >= model.stacks_low && (uintptr_t)ptr < model.stacks_high &&
+               is_dead_frame(ptr)) {
         model_fail("use after return: %s at %s of a variable whose function has returned", what,
                    model.current->where);
     }

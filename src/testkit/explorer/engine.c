@@ -31,7 +31,11 @@ bool model_engine_open(void)
             }
             return false;
         }
+        uintptr_t low = (uintptr_t)model.threads[i].fiber.stack;
+        model.stacks_low = i == 0 || low < model.stacks_low ? low : model.stacks_low;
+        model.stacks_high = low > model.stacks_high ? low : model.stacks_high;
     }
+    model.stacks_high += BLY_FIBER_STACK_SIZE;
     return true;
 }
 
@@ -76,30 +80,22 @@ unsigned model_decide(const model_decision *options, const uint8_t *threads)
     return chosen;
 }
 
-/* Where the threads of a decision stand in `threads`: a list of indices. */
+/* Appends the threads of the mask to a list, from `first` upwards and round. */
 static unsigned collect(uint32_t mask, unsigned first, uint8_t *threads, unsigned count)
 {
-    for (unsigned i = 0; i < MODEL_THREADS_MAX; i++) {
-        unsigned index = (first + i) % MODEL_THREADS_MAX;
-        if ((mask & 1U << index) != 0) {
-            threads[count++] = (uint8_t)index;
-        }
+    uint32_t rotated = mask >> first | mask << (MODEL_THREADS_MAX - first);
+    rotated &= (1U << MODEL_THREADS_MAX) - 1;
+    while (rotated != 0) {
+        threads[count++] =
+            (uint8_t)((first + (unsigned)__builtin_ctz(rotated)) % MODEL_THREADS_MAX);
+        rotated &= rotated - 1;
     }
     return count;
 }
 
 static bool has_budget(enum model_cost cost)
 {
-    const uint32_t budgets[MODEL_COST_COUNT] = {
-        [MODEL_COST_FREE] = BELAY_UNBOUNDED,
-        [MODEL_COST_PREEMPT] =
-            BELAY_UNBOUNDED, /* the strategy's business, so that traces stay valid */
-        [MODEL_COST_TIMEOUT] = model.opts->timeouts,
-        [MODEL_COST_SPURIOUS] = model.opts->spurious,
-        [MODEL_COST_STALE] = model.opts->stale_reads,
-        [MODEL_COST_ALLOC] = model.opts->alloc_failures,
-    };
-    return model.spent[cost] < budgets[cost];
+    return model.spent[cost] < model.budgets[cost];
 }
 
 /* The thread whose deadline comes first; the one that began to wait first among equals. */

@@ -112,6 +112,7 @@ typedef struct model_engine {
     /* The run: constant while it lasts. */
     const belay_model_opts *opts;
     model_strategy *strategy;
+    uint32_t budgets[MODEL_COST_COUNT]; /* options of a class that one execution may take */
     bool is_logging;
     uint64_t total_steps; /* of all its executions */
 
@@ -137,6 +138,8 @@ typedef struct model_engine {
     bool is_observing; /* inside the invariant: nothing is a step */
     bool is_raw;       /* one thread alone so far, or observing: operations are plain */
 
+    uintptr_t stacks_low; /* all fibers' stacks lie between: constant once open */
+    uintptr_t stacks_high;
     model_thread threads[MODEL_THREADS_MAX];
     bly_fiber home; /* the caller of the explorer */
     model_decision decisions[MODEL_DECISIONS_MAX];

@@ -55,6 +55,17 @@ static int read_opts(const belay_model_opts *given, belay_model_opts *ret_opts)
     return 0;
 }
 
+/* Preemptions are the strategy's business: a trace stays valid under another bound. */
+static void set_budgets(const belay_model_opts *opts)
+{
+    model.budgets[MODEL_COST_FREE] = UINT32_MAX;
+    model.budgets[MODEL_COST_PREEMPT] = UINT32_MAX;
+    model.budgets[MODEL_COST_TIMEOUT] = opts->timeouts;
+    model.budgets[MODEL_COST_SPURIOUS] = opts->spurious;
+    model.budgets[MODEL_COST_STALE] = opts->stale_reads;
+    model.budgets[MODEL_COST_ALLOC] = opts->alloc_failures;
+}
+
 static int64_t machine_ns(void)
 {
     struct timespec now;
@@ -227,6 +238,7 @@ int belay_model_run(const char *name, const belay_model_opts *given, belay_model
     model.opts = &opts;
     model.strategy = strategy_of(&opts);
     model.total_steps = 0;
+    set_budgets(&opts);
     catch_crashes();
     explore(&opts, ret_result, fn, arg);
     ret_result->steps = model.total_steps;

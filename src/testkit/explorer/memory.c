@@ -181,7 +181,7 @@ static uint32_t choose_store(model_thread *self, location *place, int order)
 {
     uint32_t oldest = place->newest >= HISTORY ? place->newest - (HISTORY - 1) : 0;
     if (oldest == place->newest || place->stale[self->index] >= STALE_MAX ||
-        model.spent[MODEL_COST_STALE] >= model.opts->stale_reads) {
+        model.spent[MODEL_COST_STALE] >= model.budgets[MODEL_COST_STALE]) {
         return place->newest;
     }
     uint32_t number = place->newest;

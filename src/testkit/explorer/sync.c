@@ -216,7 +216,7 @@ int bly_thread_create(bly_thread *thread, const bly_thread_opts *opts, void (*fn
 {
     (void)opts;
     model_point("create thread", "bly_thread_create");
-    if (model.spent[MODEL_COST_ALLOC] < model.opts->alloc_failures) {
+    if (model.spent[MODEL_COST_ALLOC] < model.budgets[MODEL_COST_ALLOC]) {
         model_decision options = {.kind = MODEL_KIND_ALLOC};
         options.counts[MODEL_COST_FREE] = 1;
         options.counts[MODEL_COST_ALLOC] = 1;
