@@ -60,7 +60,7 @@ class InstalledTree(unittest.TestCase):
 
     def test_the_cmake_package_offers_both_libraries(self):
         build = self.folder / "consumer"
-        run("cmake", "-S", CONSUMER, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "-G", "Ninja", "-S", CONSUMER, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build)
         self.assertEqual(run(build / "consumer_static"), EXPECTED)
         self.assertEqual(self.run_with_library(build / "consumer_shared"), EXPECTED)
