@@ -64,6 +64,7 @@ void bly_timer_init(bly_timer *timer, belay_timers *timers, void (*fn)(bly_timer
 void bly_timer_arm(bly_timer *timer, int64_t deadline_ns)
 {
     belay_timers *timers = timer->timers;
+    belay_clock *clock = timers->clock;
     bool is_earlier = false;
     bly_mutex_lock(&timers->lock);
     disarm_locked(timer);
@@ -77,8 +78,10 @@ void bly_timer_arm(bly_timer *timer, int64_t deadline_ns)
         (void)bly_fetch_add(&timers->word, 1u, BLY_RELAXED);
     }
     bly_mutex_unlock(&timers->lock);
+    /* The timer may have fired and its function ended the service by now; a wake of a word that is
+     * freed memory is harmless. */
     if (is_earlier) {
-        timers->clock->wake(timers->clock, &timers->word, 1);
+        clock->wake(clock, &timers->word, 1);
     }
 }
 

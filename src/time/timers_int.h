@@ -41,7 +41,7 @@ struct belay_timers {
 };
 
 /* bly_timers_serve: the function of a service's thread. */
-void bly_timers_serve(void *timers);
+void bly_timers_serve(void *arg);
 
 /* bly_timers_drive: makes the service's driver ready for its clock. */
 void bly_timers_drive(belay_timers *timers);

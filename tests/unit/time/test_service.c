@@ -200,4 +200,4 @@ UNIT_MAIN("time/service", create_refuses_bad_arguments,
           the_last_use_may_end_on_the_service_s_own_thread,
           the_last_use_may_end_in_an_inline_callback_elsewhere,
           destroy_in_an_inline_callback_would_wait_and_is_refused, first_and_last_uses_race,
-          a_forked_child_has_a_service_of_its_own_and_joins_none)
+          UNIT_UNLESS_TSAN(a_forked_child_has_a_service_of_its_own_and_joins_none))
