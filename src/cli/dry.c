@@ -1,0 +1,54 @@
+/* dry.c: see dry.h. */
+#include "dry.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "say.h"
+
+enum { STATUS_OUTPUT_GONE = 141 };
+
+static void wait_for(int fd)
+{
+    struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+    (void)poll(&pollfd, 1, -1);
+}
+
+static int print(const bly_job *job, struct bly_bytes *text)
+{
+    bly_bytes_clear(text);
+    bly_job_show(job, text);
+    bly_bytes_byte(text, '\n');
+    if (bly_files_write(STDOUT_FILENO, text->at, text->len) == 0) {
+        return 0;
+    }
+    if (errno == EPIPE) {
+        return STATUS_OUTPUT_GONE;
+    }
+    return bly_say_about("standard output", "%s", strerror(errno));
+}
+
+int bly_dry_run(struct bly_feed *feed)
+{
+    struct bly_bytes text = {0};
+    int status = 0;
+    enum bly_input_result result = BLY_INPUT_WAIT;
+    while (status == 0 && result != BLY_INPUT_END) {
+        bly_job *job = NULL;
+        result = bly_feed_next(feed, &job);
+        if (result == BLY_INPUT_RECORD) {
+            job->slot = 1;
+            status = print(job, &text);
+            bly_job_free(job);
+        } else if (result == BLY_INPUT_WAIT) {
+            wait_for(bly_feed_fd(feed));
+        } else if (result == BLY_INPUT_BROKEN) {
+            status = BLY_SAY_OWN_ERROR;
+        }
+    }
+    bly_bytes_free(&text);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* main.c: the command `belay`: which subcommand is meant. */
+#include <string.h>
+
+#include "help.h"
+#include "run.h"
+#include "say.h"
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "help";
+    const char *topic = argc > 2 ? argv[2] : NULL;
+    if (strcmp(command, "run") == 0) {
+        return bly_run(argc - 1, argv + 1);
+    }
+    if (strcmp(command, "help") == 0 || strcmp(command, "--help") == 0 ||
+        strcmp(command, "-h") == 0) {
+        return bly_help(topic);
+    }
+    if (strcmp(command, "version") == 0 || strcmp(command, "--version") == 0) {
+        return bly_help_version();
+    }
+    if (strcmp(command, "completions") == 0) {
+        return bly_help_completions(topic);
+    }
+    return bly_say_about(command, "there is no such command; see `belay help`");
+}

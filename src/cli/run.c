@@ -1,0 +1,83 @@
+/* run.c: see run.h. */
+#include "run.h"
+
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cpus.h"
+#include "dry.h"
+#include "engine.h"
+#include "feed.h"
+#include "help.h"
+#include "runopts.h"
+#include "say.h"
+
+/* What proc keeps open: four descriptors a job, and 32. */
+enum { FDS_A_JOB = 4, FDS_BESIDE = 32, FDS_UNLIMITED = 65536 };
+
+/* How many jobs at once the descriptor limit allows. */
+static uint32_t jobs_possible(void)
+{
+    struct rlimit limit = {0};
+    rlim_t fds = FDS_UNLIMITED;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FDS_UNLIMITED) {
+        fds = limit.rlim_cur;
+    }
+    uint32_t jobs = fds > FDS_BESIDE ? ((uint32_t)fds - FDS_BESIDE) / FDS_A_JOB : 1;
+    return jobs > 0 ? jobs : 1;
+}
+
+static uint32_t find_jobs(const struct bly_runopts *opts)
+{
+    uint32_t possible = jobs_possible();
+    uint32_t jobs = bly_number_jobs(&opts->jobs, bly_cpus_count(), possible);
+    if (opts->jobs.kind == BLY_AMOUNT_NUMBER && opts->jobs.value > jobs) {
+        bly_say("--jobs: only %" PRIu32 " at once, by the limit of open files; "
+                "raise it with ulimit -n",
+                jobs);
+    }
+    return jobs;
+}
+
+static int check(const struct bly_runopts *opts)
+{
+    if (opts->resume != BLY_RESUME_NO && opts->joblog == NULL) {
+        bly_say("--resume: there is no job log to go on from; add --joblog FILE");
+        return BLY_SAY_OWN_ERROR;
+    }
+    return 0;
+}
+
+static int dry_run(const struct bly_runopts *opts, char **words, uint32_t jobs)
+{
+    struct bly_feed feed;
+    int status = bly_feed_open(&feed, opts, words, jobs);
+    if (status == 0) {
+        status = bly_dry_run(&feed);
+    }
+    bly_feed_close(&feed);
+    return status;
+}
+
+static int run_batch(const struct bly_runopts *opts, char **words)
+{
+    int status = check(opts);
+    if (status != 0) {
+        return status;
+    }
+    uint32_t jobs = find_jobs(opts);
+    return opts->is_dry ? dry_run(opts, words, jobs) : bly_engine_run(opts, words, jobs);
+}
+
+int bly_run(int argc, char **argv)
+{
+    struct bly_runopts opts = {.input = {.delimiter = '\n'}};
+    int rest = 0;
+    int status = BLY_SAY_OWN_ERROR;
+    if (bly_options_parse(bly_runopts_table(), argc, argv, &opts, &rest) == 0) {
+        status = opts.has_help ? bly_help("run") : run_batch(&opts, argv + rest);
+    }
+    bly_runopts_free(&opts);
+    return status;
+}
