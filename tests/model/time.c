@@ -215,7 +215,7 @@ static void rearm_against_disarm(void *arg)
     belay_model_check(belay_timers_destroy(timers) == 0);
 }
 
-/* The service has a thread of its own: the deadline passes whether the object still lives or not. */
+/* The service has a thread of its own: the deadline passes whether the object lives or not. */
 static void thread_against_disarm(void *arg)
 {
     (void)arg;

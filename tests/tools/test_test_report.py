@@ -48,6 +48,14 @@ class TestReport(ToolCase):
     def test_an_empty_run_is_a_failure(self):
         self.assertIn("dev: 0 passed, 1 failed", self.report(ctest_log="No tests were found!!!\n"))
 
+    def test_reports_one_program(self):
+        self.plant("log", "x  dfs  9\n5 passed, 0 failed\n")
+        self.assertEqual(self.run_tool("test-report", "--program", "model", "log", "0"),
+                         (0, "model: 5 passed, 0 failed\n"))
+        code, output = self.run_tool("test-report", "--program", "model", "log", "139")
+        self.assertIn("x  dfs  9", output)
+        self.assertIn("model: 5 passed, 1 failed\n  failed: model\n", output)
+
     def test_sum_adds_up_and_closes_with_the_plain_line(self):
         self.plant("results", "dev: 7 passed, 0 failed (1.0 s of tests)\n"
                               "tsan: 5 passed, 2 failed (1.0 s of tests)\n  failed: tsan unit/a\n")
