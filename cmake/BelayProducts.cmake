@@ -56,6 +56,18 @@ function(belay_model_library)
     set_target_properties(belay_model PROPERTIES LINKER_LANGUAGE C)
 endfunction()
 
+# belay_test_library(): libbelay-test.a, the test kit. It brings the layers that it needs beneath the
+# public headers, so that it also works with libbelay.so, which shows none of them.
+function(belay_test_library)
+    add_library(belay_test STATIC
+        $<TARGET_OBJECTS:bly_testkit> $<TARGET_OBJECTS:bly_sync> $<TARGET_OBJECTS:bly_base>)
+    set_target_properties(belay_test PROPERTIES
+        OUTPUT_NAME belay-test EXPORT_NAME test LINKER_LANGUAGE C)
+    target_link_libraries(belay_test PUBLIC Threads::Threads PRIVATE $<BUILD_INTERFACE:belay_options>)
+    target_include_directories(belay_test PUBLIC
+        $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()
+
 # belay_command(): the command, from src/cli and src/proc, over libbelay. It is linked with the
 # archive, for a start without the dynamic linker's work on a library of ours.
 function(belay_command)
@@ -74,7 +86,7 @@ function(belay_install)
     endif()
     include(CMakePackageConfigHelpers)
     set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
-    install(TARGETS belay_static belay_shared EXPORT belayTargets)
+    install(TARGETS belay_static belay_shared belay_test EXPORT belayTargets)
     install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
     install(EXPORT belayTargets NAMESPACE belay:: DESTINATION ${package_dir})
     install(FILES cmake/belayConfig.cmake DESTINATION ${package_dir})

@@ -9,6 +9,7 @@
 #define BELAY_CLOCK_H
 
 #include "belay/base.h"
+#include "belay/detail/list.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,7 +22,7 @@ typedef struct belay_timers belay_timers;
 
 /* Who wants to know that a clock moved. Caller's storage, from watch to unwatch. */
 struct belay_clock_watcher {
-    belay_clock_watcher *prev, *next;                /* the clock's links */
+    bly_list link;                                   /* the clock's */
     void (*on_change)(belay_clock_watcher *watcher); /* called under no lock */
 };
 
@@ -37,7 +38,7 @@ struct belay_clock_watcher {
  *   no longer needs the driver, which those callbacks may end.
  */
 struct belay_clock_driver {
-    belay_clock_driver *prev, *next; /* the clock's links */
+    bly_list link; /* the clock's */
     int64_t (*earliest)(belay_clock_driver *driver, uint64_t *ret_order);
     bool (*fire)(belay_clock_driver *driver, int64_t now_ns);
     void (*finish)(bool fired);

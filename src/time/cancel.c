@@ -21,6 +21,7 @@
  */
 #include "time/cancel.h"
 
+#include "base/list.h"
 #include "deliver/deliver.h"
 #include "deliver/event.h"
 #include "sync/sync.h"
@@ -29,52 +30,17 @@
 #define NO_FD (-1)
 
 struct belay_cancel {
-    uint32_t refs;              /* atomic: whoever holds one; the last frees */
-    uint32_t is_fired;          /* atomic: written once, under the lock; read by anyone */
-    bly_mutex lock;             /* of what follows */
-    bly_cancel_reg regs;        /* lock: the ring of registrations starts and ends here */
-    bly_running running;        /* lock: the registration that the firing thread is calling */
-    int fd;                     /* lock: readable once fired; NO_FD until asked for */
-    belay_cancel *children;     /* lock: the first child */
-    belay_cancel *children_end; /* lock: the last child */
-    belay_cancel *parent;       /* constant after create; NULL for a root and for a shield */
-    bool is_child;              /* parent's lock: on its list of children */
-    belay_cancel *prev, *next;  /* parent's lock: on that list */
-    belay_cancel *next_fired;   /* the firing thread's */
+    uint32_t refs;            /* atomic: whoever holds one; the last frees */
+    uint32_t is_fired;        /* atomic: written once, under the lock; read by anyone */
+    bly_mutex lock;           /* of what follows */
+    bly_list regs;            /* lock: registrations that were not called yet */
+    bly_running running;      /* lock: the registration that the firing thread is calling */
+    int fd;                   /* lock: readable once fired; NO_FD until asked for */
+    bly_list children;        /* lock: those that this token fires */
+    belay_cancel *parent;     /* constant after create; NULL for a root and for a shield */
+    bly_list link;            /* parent's lock: among its children */
+    belay_cancel *next_fired; /* the firing thread's */
 };
-
-static void push_reg_locked(belay_cancel *token, bly_cancel_reg *reg)
-{
-    bly_cancel_reg *last = token->regs.prev;
-    reg->prev = last;
-    reg->next = &token->regs;
-    last->next = reg;
-    token->regs.prev = reg;
-}
-
-static void remove_reg_locked(bly_cancel_reg *reg)
-{
-    reg->prev->next = reg->next;
-    reg->next->prev = reg->prev;
-    reg->prev = reg->next = NULL;
-}
-
-static void push_child_locked(belay_cancel *parent, belay_cancel *child)
-{
-    child->is_child = true;
-    child->prev = parent->children_end;
-    child->next = NULL;
-    *(child->prev != NULL ? &child->prev->next : &parent->children) = child;
-    parent->children_end = child;
-}
-
-static void remove_child_locked(belay_cancel *parent, belay_cancel *child)
-{
-    bly_assert(child->is_child && child->parent == parent);
-    child->is_child = false;
-    *(child->prev != NULL ? &child->prev->next : &parent->children) = child->next;
-    *(child->next != NULL ? &child->next->prev : &parent->children_end) = child->prev;
-}
 
 /* Puts a new token below its parent; true when the parent has fired. */
 static bool join_parent(belay_cancel *parent, belay_cancel *child)
@@ -83,7 +49,7 @@ static bool join_parent(belay_cancel *parent, belay_cancel *child)
     bly_mutex_lock(&parent->lock);
     bool is_fired = bly_load(&parent->is_fired, BLY_RELAXED); /* relaxed: written under the lock */
     if (!is_fired) {
-        push_child_locked(parent, child);
+        bly_list_push_back(&parent->children, &child->link);
     }
     bly_mutex_unlock(&parent->lock);
     return is_fired;
@@ -99,7 +65,8 @@ int belay_cancel_create(belay_cancel *parent, unsigned flags, belay_cancel **ret
         return BELAY_ENOMEM;
     }
     bly_store(&token->refs, 1u, BLY_RELAXED); /* relaxed: nobody else knows the token yet */
-    token->regs.prev = token->regs.next = &token->regs;
+    bly_list_init(&token->regs);
+    bly_list_init(&token->children);
     token->fd = NO_FD;
     if (parent != NULL && (flags & BELAY_CANCEL_SHIELD) == 0 && join_parent(parent, token)) {
         bly_store(&token->is_fired, 1u, BLY_RELEASE); /* release: as in mark_fired */
@@ -140,7 +107,7 @@ static bool unref(belay_cancel *token)
 
 static void free_token(belay_cancel *token)
 {
-    bly_assert(token->regs.next == &token->regs && token->children == NULL);
+    bly_assert(bly_list_is_empty(&token->regs) && bly_list_is_empty(&token->children));
     if (token->fd != NO_FD) {
         bly_events->close(token->fd);
     }
@@ -154,8 +121,8 @@ void belay_cancel_unref(belay_cancel *token)
         belay_cancel *parent = token->parent;
         if (parent != NULL) {
             bly_mutex_lock(&parent->lock);
-            if (token->is_child) {
-                remove_child_locked(parent, token);
+            if (bly_list_is_linked(&token->link)) {
+                bly_list_remove(&token->link);
             }
             bly_mutex_unlock(&parent->lock);
         }
@@ -183,12 +150,12 @@ static bool mark_fired(belay_cancel *token)
 static bool call_first(belay_cancel *token)
 {
     bly_mutex_lock(&token->lock);
-    bly_cancel_reg *reg = token->regs.next;
-    if (reg == &token->regs) {
+    bly_list *first = bly_list_pop_front(&token->regs);
+    if (first == NULL) {
         bly_mutex_unlock(&token->lock);
         return false;
     }
-    remove_reg_locked(reg);
+    bly_cancel_reg *reg = bly_container(first, bly_cancel_reg, link);
     bly_running_begin(&token->running, reg);
     bly_mutex_unlock(&token->lock);
     reg->fn(reg);
@@ -204,16 +171,15 @@ static bool call_first(belay_cancel *token)
 /* Takes the first child off; NULL when there is none left that lives. Gives a reference. */
 static belay_cancel *take_child(belay_cancel *token)
 {
+    belay_cancel *alive = NULL;
     bly_mutex_lock(&token->lock);
-    belay_cancel *child = token->children;
-    for (; child != NULL; child = token->children) {
-        remove_child_locked(token, child);
-        if (try_ref_locked(child)) {
-            break;
-        }
+    while (alive == NULL && !bly_list_is_empty(&token->children)) {
+        bly_list *first = bly_list_pop_front(&token->children);
+        belay_cancel *child = bly_container(first, belay_cancel, link);
+        alive = try_ref_locked(child) ? child : NULL;
     }
     bly_mutex_unlock(&token->lock);
-    return child;
+    return alive;
 }
 
 int belay_cancel_fire(belay_cancel *token)
@@ -291,7 +257,7 @@ int bly_cancel_register(belay_cancel *token, bly_cancel_reg *reg, void (*fn)(bly
     }
     reg->fn = fn;
     reg->token = belay_cancel_ref(token);
-    push_reg_locked(token, reg);
+    bly_list_push_back(&token->regs, &reg->link);
     bly_mutex_unlock(&token->lock);
     return 0;
 }
@@ -304,8 +270,8 @@ void bly_cancel_unregister(bly_cancel_reg *reg)
     }
     reg->token = NULL;
     bly_mutex_lock(&token->lock);
-    if (reg->next != NULL) {
-        remove_reg_locked(reg);
+    if (bly_list_is_linked(&reg->link)) {
+        bly_list_remove(&reg->link);
     } else {
         bly_running_wait(&token->running, reg, &token->lock);
     }

@@ -3,22 +3,18 @@
  */
 #include "time/wall.h"
 
+#include "base/list.h"
 #include "sync/sync.h"
 #include "time/running.h"
 
 static bly_mutex lock;
-static belay_clock_watcher *watchers; /* lock */
-static bly_running running;           /* lock: the watcher that is being called */
+static bly_list watchers = {&watchers, &watchers}; /* lock */
+static bly_running running;                        /* lock: the watcher that is being called */
 
 int bly_wall_watch(belay_clock_watcher *watcher)
 {
     bly_mutex_lock(&lock);
-    watcher->prev = NULL;
-    watcher->next = watchers;
-    if (watchers != NULL) {
-        watchers->prev = watcher;
-    }
-    watchers = watcher;
+    bly_list_push_back(&watchers, &watcher->link);
     bly_mutex_unlock(&lock);
     return 0;
 }
@@ -26,14 +22,7 @@ int bly_wall_watch(belay_clock_watcher *watcher)
 void bly_wall_unwatch(belay_clock_watcher *watcher)
 {
     bly_mutex_lock(&lock);
-    if (watcher->next != NULL) {
-        watcher->next->prev = watcher->prev;
-    }
-    if (watcher->prev != NULL) {
-        watcher->prev->next = watcher->next;
-    } else {
-        watchers = watcher->next;
-    }
+    bly_list_remove(&watcher->link);
     bly_running_wait(&running, watcher, &lock);
     bly_mutex_unlock(&lock);
 }

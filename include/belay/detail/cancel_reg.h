@@ -6,12 +6,14 @@
 #ifndef BELAY_DETAIL_CANCEL_REG_H
 #define BELAY_DETAIL_CANCEL_REG_H
 
+#include "belay/detail/list.h"
+
 struct belay_cancel;
 
 typedef struct bly_cancel_reg bly_cancel_reg;
 
 struct bly_cancel_reg {
-    bly_cancel_reg *prev, *next;  /* the token's lock */
+    bly_list link;                /* the token's lock */
     struct belay_cancel *token;   /* NULL while not registered; the owner's thread */
     void (*fn)(bly_cancel_reg *); /* called once, under no lock, when the token fires */
 };
