@@ -2,7 +2,7 @@
  * main.c: runs the scenarios of the explorer.
  *
  * usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] [--replay TRACE]
- *                    [--seconds S] [--executions N] [NAME...]
+ *                    [--seconds S] [--executions N] [--fail-fast] [NAME...]
  * Without a strategy each scenario is explored depth first until that ends or its share of time is
  * over, then at random and by PCT. NAME is a part of a scenario's name. The last line counts.
  */
@@ -21,6 +21,7 @@ typedef struct settings {
     uint64_t executions;
     uint64_t seed;
     const char *replay;
+    bool is_fail_fast; /* the first failure ends the run */
 } settings;
 
 static const scenario *const tables[] = {litmus_scenarios, planted_scenarios, engine_scenarios,
@@ -162,6 +163,9 @@ static void run_all(const settings *how, char **names, bool is_list)
                 passed_total++;
             } else {
                 failed_total++;
+                if (how->is_fail_fast) {
+                    return;
+                }
             }
         }
     }
@@ -170,7 +174,7 @@ static void run_all(const settings *how, char **names, bool is_list)
 static int usage(void)
 {
     fprintf(stderr, "usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] "
-                    "[--replay TRACE] [--seconds S] [--executions N] [NAME...]\n");
+                    "[--replay TRACE] [--seconds S] [--executions N] [--fail-fast] [NAME...]\n");
     return 2;
 }
 
@@ -187,13 +191,10 @@ static int strategy_named(const char *name)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"list", no_argument, NULL, 'l'},
-        {"strategy", required_argument, NULL, 's'},
-        {"seed", required_argument, NULL, 'e'},
-        {"replay", required_argument, NULL, 'r'},
-        {"seconds", required_argument, NULL, 't'},
-        {"executions", required_argument, NULL, 'x'},
-        {NULL, 0, NULL, 0},
+        {"list", no_argument, NULL, 'l'},          {"strategy", required_argument, NULL, 's'},
+        {"seed", required_argument, NULL, 'e'},    {"replay", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 't'}, {"executions", required_argument, NULL, 'x'},
+        {"fail-fast", no_argument, NULL, 'f'},     {NULL, 0, NULL, 0},
     };
     settings how = {.strategy = -1, .seconds = SECONDS_DEFAULT, .seed = 1};
     bool is_list = false;
@@ -215,6 +216,9 @@ int main(int argc, char **argv)
             break;
         case 't':
             how.seconds = strtod(optarg, NULL);
+            break;
+        case 'f':
+            how.is_fail_fast = true;
             break;
         case 'x':
             how.executions = strtoull(optarg, NULL, 10);
