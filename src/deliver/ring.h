@@ -57,4 +57,20 @@ static inline belay_task *bly_ring_pop(belay_task **last)
     return bly_ring_pop_after(last, *last);
 }
 
+/*
+ * bly_ring_split: cuts the ring *last behind `end`, one of its tasks. Returns the front part, a ring
+ * known by `end`; *last keeps what was behind it.
+ */
+static inline belay_task *bly_ring_split(belay_task **last, belay_task *end)
+{
+    if (end == *last) {
+        *last = NULL;
+        return end;
+    }
+    belay_task *first = (*last)->next;
+    bly_ring_link(*last, end->next);
+    bly_ring_link(end, first);
+    return end;
+}
+
 #endif
