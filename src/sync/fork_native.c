@@ -10,6 +10,8 @@
 uint64_t bly_native_generation = 1;
 
 static bly_fork_hook *hooks; /* atomic: pushed by bly_at_fork, read around a fork */
+static bly_mutex watch_lock; /* makes one registration of the handlers */
+static uint32_t is_watched;  /* atomic: 1 once the handlers are registered */
 
 static void before_fork(void)
 {
@@ -53,16 +55,23 @@ static void after_in_child(void)
     tell_child(bly_load(&hooks, BLY_ACQUIRE)); /* acquire: as in before_fork */
 }
 
+/* Tries again at the next call when the system has no memory for the handlers. */
 static void watch_forks(void)
 {
-    int failed = pthread_atfork(before_fork, after_in_parent, after_in_child);
-    bly_assert(failed == 0);
+    bly_mutex_lock(&watch_lock);
+    /* relaxed: the lock orders the only writers. release: with the acquire below. */
+    if (bly_load(&is_watched, BLY_RELAXED) == 0 &&
+        pthread_atfork(before_fork, after_in_parent, after_in_child) == 0) {
+        bly_store(&is_watched, 1u, BLY_RELEASE);
+    }
+    bly_mutex_unlock(&watch_lock);
 }
 
 uint64_t bly_fork_generation(void)
 {
-    static bly_once watch_once;
-    bly_once_run(&watch_once, watch_forks);
+    if (bly_load(&is_watched, BLY_ACQUIRE) == 0) {
+        watch_forks();
+    }
     return bly_load(&bly_native_generation, BLY_RELAXED); /* relaxed: see bly_forked_since */
 }
 

@@ -1,10 +1,12 @@
 /*
  * thread_native.c: threads and their slots on pthread.
  *
- * A thread's end is noticed by the destructor of one pthread key, which is set when the thread
- * first sets a slot. It calls the slots' functions lowest first. A function may set slots again,
- * its own included; the key is set anew then, and pthread calls the destructor again, a bounded
- * number of times (PTHREAD_DESTRUCTOR_ITERATIONS).
+ * The end of a thread made here is noticed by a cleanup handler, that of any other thread by the
+ * destructor of one pthread key, which is set when the thread first sets a slot. Both call the
+ * slots' functions lowest first. A function may set slots again, its own included; the key is set
+ * anew then, and pthread calls the destructor again, a bounded number of times
+ * (PTHREAD_DESTRUCTOR_ITERATIONS). Where the system has no key or no memory left for it, the end of
+ * such a thread goes unnoticed: what its slots hold is not reused, and nothing else is lost.
  */
 #include "sync/sync.h"
 
@@ -52,10 +54,8 @@ static void make_exit_key(void)
 void bly_native_thread_watch(void)
 {
     bly_once_run(&exit_once, make_exit_key);
-    bly_assert(exit_key_exists);
-    bly_native_self.has_exit = true;
-    int failed = pthread_setspecific(exit_key, &bly_native_self);
-    bly_assert(failed == 0);
+    bly_native_self.has_exit =
+        exit_key_exists && pthread_setspecific(exit_key, &bly_native_self) == 0;
 }
 
 void bly_local_at_exit(bly_local slot, void (*fn)(void *))
@@ -72,7 +72,9 @@ static void *run_thread(void *arg)
     if (thread->name[0] != '\0') {
         (void)pthread_setname_np(pthread_self(), thread->name);
     }
+    pthread_cleanup_push(leave_thread, NULL);
     thread->fn(thread->arg);
+    pthread_cleanup_pop(1);
     return NULL;
 }
 
