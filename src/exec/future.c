@@ -30,7 +30,7 @@
 static void run_shell(belay_task *task)
 {
     (void)task;
-    bly_assert(!"a call's shell is run by its pool");
+    bly_abort("a call's shell is run by its pool", __FILE__, __LINE__);
 }
 
 belay_future *bly_future_from(belay_task *task)
