@@ -5,6 +5,9 @@ set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# No -DNDEBUG: assertions of the first level stay in what users get.
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+
 find_package(Threads REQUIRED)
 
 # Everything in the tree links this: warnings, language, sanitizers.
@@ -15,6 +18,7 @@ target_compile_definitions(belay_options INTERFACE _GNU_SOURCE
 target_compile_options(belay_options INTERFACE
     -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
     -Wwrite-strings -Wundef -Wvla -Wconversion -Wno-sign-conversion -fno-common
+    $<$<C_COMPILER_ID:Clang>:-Wno-string-conversion>
     -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=
     $<$<BOOL:${BELAY_WERROR}>:-Werror>)
 target_link_libraries(belay_options INTERFACE Threads::Threads)
