@@ -12,7 +12,7 @@
  * call everything here but bly_proc_poll and bly_proc_destroy.
  *
  * Bounds: at most jobs_max jobs between spawn and their `ended`; at most 4 x jobs + 32 descriptors
- * open in runner and keeper together; memory does not grow with what jobs write.
+ * open in the runner and as many in the keeper; memory does not grow with what jobs write.
  */
 #ifndef BLY_PROC_PROC_H
 #define BLY_PROC_PROC_H
@@ -89,8 +89,7 @@ enum {
     BLY_PROC_AT_START = 1, /* no process or no memory for it (EAGAIN, ENOMEM, EMFILE) */
     BLY_PROC_AT_STREAM,    /* a stream could not be opened or passed */
     BLY_PROC_AT_CHDIR,     /* cwd could not be entered */
-    BLY_PROC_AT_EXEC,      /* not found (ENOENT), not executable (EACCES), too big (E2BIG) ... */
-    BLY_PROC_AT_CANCEL     /* canceled before it was started; code: ECANCELED */
+    BLY_PROC_AT_EXEC       /* not found (ENOENT), not executable (EACCES), too big (E2BIG) ... */
 };
 
 typedef struct bly_proc_end {
