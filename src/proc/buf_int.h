@@ -22,7 +22,9 @@ static inline char *bly_buf_first(const bly_buf *buf)
     return buf->bytes + buf->start;
 }
 
-/* bly_buf_room: at least `size` free bytes behind the end, or BELAY_ENOMEM. May move what is held. */
+/*
+ * bly_buf_room: at least `size` free bytes behind the end, or BELAY_ENOMEM. May move what is held.
+ */
 int bly_buf_room(bly_buf *buf, size_t size);
 
 /* bly_buf_take: `size` bytes less at the start; an emptied big buffer gives its memory back. */

@@ -3,8 +3,9 @@
  *
  * The child shares the caller's memory until it has executed the command, while the caller stands
  * still. It therefore runs on a stack of its own, calls only what is safe in a signal handler, and
- * its last act on failure is to write why into the struct they share. Signals are blocked throughout,
- * so no handler of the caller can run in the child; the command's mask is set just before execve.
+ * its last act on failure is to write why into the struct they share. Signals are blocked
+ * throughout, so no handler of the caller can run in the child; the command's mask is set just
+ * before execve.
  *
  * Descriptors: every one of the caller's above 2 is close-on-exec, so the command gets 0 to 2 and
  * what is duplicated here. posix_spawn can set neither umask, nor limits, nor the death signal.
@@ -26,7 +27,10 @@
 /* The one stack for children: the caller stands still while it is used. */
 static _Alignas(64) char child_stack[STACK_SIZE];
 
-/* Sanitizers keep records of stacks and calls per thread, which the child would spoil for the caller. */
+/*
+ * Sanitizers keep records of stacks and calls per thread, which the child would spoil for the
+ * caller.
+ */
 #define CHILD_CODE __attribute__((no_sanitize("address", "thread", "undefined")))
 
 static _Noreturn CHILD_CODE void fail(bly_child *child, int stage, int error)

@@ -31,8 +31,8 @@ typedef struct bly_child {
 
 /*
  * bly_child_start: a process in a session of its own that runs the first of `paths` that can be
- * executed; one without a #! line that the kernel does not know is given to /bin/sh. It is killed if
- * the caller dies. The caller is suspended until the command runs or has failed.
+ * executed; one without a #! line that the kernel does not know is given to /bin/sh. It is killed
+ * if the caller dies. The caller is suspended until the command runs or has failed.
  * Gives *ret_pid (to be reaped) and *ret_pidfd (to be closed) on success.
  * Errors: the errno, positive, of what child->stage names; nothing is left to reap then.
  * Context: one thread of a process at a time; all signals blocked.

@@ -1,6 +1,7 @@
 /*
- * job.c: jobs on the runner's side. A job takes its place and its spool files at the spawn and gives
- * them back just before `ended` is called, so that the callback may spawn the next one into them.
+ * job.c: jobs on the runner's side. A job takes its place and its spool files at the spawn and
+ * gives them back just before `ended` is called, so that the callback may spawn the next one into
+ * them.
  */
 #include "proc/runner_int.h"
 
@@ -301,6 +302,7 @@ static int place_spawn(bly_proc *proc, const bly_proc_spec *spec, const measures
     if (frame == NULL) {
         return BELAY_ENOMEM;
     }
+    job->at = proc->wire.last_at;
     int added = add_streams(proc, job, frame, spec);
     if (added == 0) {
         added = watch_files(proc);
@@ -369,8 +371,8 @@ static bly_output *close_out(bly_proc *proc, uint32_t number, bool is_dirty, boo
 }
 
 /*
- * Was there room for what the job wrote. A job that wrote nothing and ended well is not worth a look
- * at the disk each time.
+ * Was there room for what the job wrote. A job that wrote nothing and ended well is not worth a
+ * look at the disk each time.
  */
 static bool lacked_room(bly_proc *proc, const bly_proc_end *end, uint32_t full_count)
 {
@@ -381,7 +383,9 @@ static bool lacked_room(bly_proc *proc, const bly_proc_end *end, uint32_t full_c
     return proc->spool.full_count != full_count;
 }
 
-/* The last call about a job. `end` comes with all but its outputs and what the runner alone knows. */
+/*
+ * The last call about a job. `end` comes with all but its outputs and what the runner alone knows.
+ */
 static void end_job(bly_proc *proc, bly_job *job, bly_proc_end *end, bool is_dirty)
 {
     bly_job over = *job;
@@ -445,6 +449,15 @@ void bly_job_changed(bly_proc *proc)
     bly_spool_changed(&proc->spool, tell_wrote, proc);
 }
 
+/* A request that has not left is answered without being carried out. */
+static void withdraw(bly_proc *proc, bly_job *job)
+{
+    bly_wire_spawn *frame = bly_wire_unsent(&proc->wire, job->at);
+    if (frame != NULL) {
+        frame->is_withdrawn = 1;
+    }
+}
+
 static int order(bly_proc *proc, uint64_t id, int type, int64_t number)
 {
     bly_job *job = bly_job_find(proc, id);
@@ -455,7 +468,10 @@ static int order(bly_proc *proc, uint64_t id, int type, int64_t number)
     bly_assert(body != NULL); /* a few bytes; without them nothing could be stopped */
     body->id = id;
     body->number = number;
-    job->is_stopped |= type != BLY_WIRE_SIGNAL;
+    if (type != BLY_WIRE_SIGNAL) {
+        job->is_stopped = true;
+        withdraw(proc, job);
+    }
     return 0;
 }
 
@@ -479,13 +495,17 @@ int bly_proc_signal(bly_proc *proc, uint64_t id, int signal_number)
 
 static void order_all(bly_proc *proc, int type)
 {
+    if (proc->is_lost || proc->has_to_lose) {
+        return;
+    }
     for (uint32_t place = 0; place < proc->places_used; place++) {
-        proc->jobs[place].is_stopped |= proc->jobs[place].id != 0;
+        if (proc->jobs[place].id != 0) {
+            proc->jobs[place].is_stopped = true;
+            withdraw(proc, &proc->jobs[place]);
+        }
     }
-    if (!proc->is_lost && !proc->has_to_lose) {
-        void *body = bly_wire_put(&proc->wire, type, 0);
-        bly_assert(body != NULL);
-    }
+    void *body = bly_wire_put(&proc->wire, type, 0);
+    bly_assert(body != NULL);
 }
 
 void bly_proc_stop_all(bly_proc *proc)

@@ -1,8 +1,8 @@
 /*
  * keeper.c: the keeper's beginning, loop and end.
  *
- * The keeper is a fork of the runner that keeps none of its descriptors but the socket, blocks every
- * signal and never touches its terminal. Its one loop waits for frames, for the ends of main
+ * The keeper is a fork of the runner that keeps none of its descriptors but the socket, blocks
+ * every signal and never touches its terminal. Its one loop waits for frames, for the ends of main
  * processes (pidfds), for SIGCHLD of those it adopted, and for the runner's end: as end of file on
  * the socket or, should somebody else hold the other end, as the runner's pidfd. Whichever way it
  * ends, it ends all its descendants first.

@@ -11,14 +11,18 @@
 #include "proc/tree_int.h"
 #include "proc/wire_int.h"
 
-/* A job's id is its place in the tables of runner and keeper below a number that never comes again. */
+/*
+ * A job's id is its place in the tables of runner and keeper below a number that never comes again.
+ */
 #define BLY_ID_PLACE_BITS 16
 #define BLY_ID_PLACE(id)  ((uint32_t)((id) & ((UINT64_C(1) << BLY_ID_PLACE_BITS) - 1)))
 
 /* Spool files there may be at once, for that many jobs (see spool_int.h). */
 #define BLY_FILES_MAX(jobs_max) (2 * (jobs_max) + 8)
 
-/* Times that what ignores KILL is told again, every BLY_SWEEP_NS, before the job ends without it. */
+/*
+ * Times that what ignores KILL is told again, every BLY_SWEEP_NS, before the job ends without it.
+ */
 #define BLY_SWEEPS_MAX 50u
 #define BLY_SWEEP_NS   INT64_C(100000000)
 
@@ -88,7 +92,9 @@ struct bly_keeper {
     bly_tree_list kept;    /* to be spared to the end (BLY_PROC_KEEP_CHILDREN) */
 };
 
-/* bly_keeper_main: is the keeper until the runner is gone and no descendant is left; never returns. */
+/*
+ * bly_keeper_main: is the keeper until the runner is gone and no descendant is left; never returns.
+ */
 _Noreturn void bly_keeper_main(const bly_keeper_opts *opts);
 
 /* kjob.c: frames about jobs, timers, ends. */

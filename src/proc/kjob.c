@@ -3,7 +3,8 @@
  *
  * Who ends what: a job's main process is a child of the keeper and is reaped in bly_kjob_finish and
  * nowhere else, last of all. Until then its pid, which is also its group and its session, cannot be
- * given to anybody else, so a signal to the group hits nobody else. `ended` is sent there too, once.
+ * given to anybody else, so a signal to the group hits nobody else. `ended` is sent there too,
+ * once.
  */
 #include "proc/keeper_int.h"
 
@@ -58,7 +59,9 @@ static int64_t ns_of(const struct timeval *time)
     return (int64_t)time->tv_sec * 1000000000 + (int64_t)time->tv_usec * 1000;
 }
 
-/* Without memory for an answer the runner would wait for it for ever: ending is the honest answer. */
+/*
+ * Without memory for an answer the runner would wait for it for ever: ending is the honest answer.
+ */
 static void *answer(bly_keeper *keeper, int type, size_t size)
 {
     void *body = bly_wire_put(&keeper->wire, type, size);
@@ -229,7 +232,8 @@ void bly_kjob_spawn(bly_keeper *keeper, const bly_wire_spawn *spawn)
         close_passed(&given);
         return;
     }
-    int error = start(keeper, spawn, &child, job);
+    child.stage = BLY_PROC_AT_CANCEL;
+    int error = spawn->is_withdrawn != 0 ? ECANCELED : start(keeper, spawn, &child, job);
     close_passed(&given);
     if (error != 0) {
         report_failure(keeper, spawn->id, child.stage, error);

@@ -1,12 +1,14 @@
 /*
  * left.c: what jobs leave behind.
  *
- * When a main process ends, the kernel has made its children the keeper's before its end can be seen.
+ * When a main process ends, the kernel has made its children the keeper's before its end can be
+ * seen.
  * So after each end one look at the keeper's own children tells whether anything was left: mostly
- * they are exactly the main processes of live jobs, and that is all the work. What else is there was
- * adopted; with its descendants it is walked, and those in the session of an ended job are told to
- * end: TERM and CONT, and KILL when the time is over. A job told to stop also takes along those of its
- * descendants that had made sessions of their own by then.
+ * they are exactly the main processes of live jobs, and that is all the work. What else is there
+ * was adopted; with its descendants it is walked, and those in the session of an ended job are told
+ * to
+ * end: TERM and CONT, and KILL when the time is over. A job told to stop also takes along those of
+ * its descendants that had made sessions of their own by then.
  */
 #include "proc/keeper_int.h"
 
@@ -147,8 +149,8 @@ static bool is_dirty(const bly_kjob *job)
 }
 
 /*
- * What a job with BLY_PROC_KEEP_CHILDREN left joins those kept; the ones that have ended meanwhile are
- * forgotten. Returns how many joined.
+ * What a job with BLY_PROC_KEEP_CHILDREN left joins those kept; the ones that have ended meanwhile
+ * are forgotten. Returns how many joined.
  */
 static uint32_t keep_left(bly_kjob *job)
 {

@@ -43,7 +43,8 @@ void bly_poller_free(bly_poller *poller);
 /*
  * bly_poller_add: calls fn while fd is ready for epoll_events, level-triggered.
  * Gives *ret_token, which bly_poller_remove takes.
- * Errors: BELAY_EFULL, BELAY_ENOMEM, BELAY_EINVAL (fd cannot be waited for), BELAY_EEXIST, BELAY_EIO.
+ * Errors: BELAY_EFULL, BELAY_ENOMEM, BELAY_EINVAL (fd cannot be waited for), BELAY_EEXIST,
+ * BELAY_EIO.
  */
 int bly_poller_add(bly_poller *poller, int fd, uint32_t epoll_events, bly_poller_fn *fn, void *arg,
                    uint64_t *ret_token);
@@ -55,8 +56,8 @@ int bly_poller_change(bly_poller *poller, int fd, uint64_t token, uint32_t epoll
 void bly_poller_remove(bly_poller *poller, int fd, uint64_t token);
 
 /*
- * bly_poller_wait: waits until deadline_ns (monotonic) and calls the functions of what is ready; the
- * number called, 0 when the deadline passed or a signal came.
+ * bly_poller_wait: waits until deadline_ns (monotonic) and calls the functions of what is ready;
+ * the number called, 0 when the deadline passed or a signal came.
  */
 uint32_t bly_poller_wait(bly_poller *poller, int64_t deadline_ns);
 

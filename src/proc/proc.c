@@ -3,7 +3,8 @@
  *
  * Frames are queued and leave in one piece: at the beginning of a poll, and at its end for what its
  * callbacks asked. The keeper's end shows as end of file on the socket or as its pidfd; whichever
- * comes first, what it had said before is read to the end, then everything below the runner is ended
+ * comes first, what it had said before is read to the end, then everything below the runner is
+ * ended
  * (as a subreaper it has inherited all of it) and each job that is left is told that it is lost.
  */
 #include "proc/runner_int.h"
@@ -318,7 +319,9 @@ static int look_around(bly_proc *proc)
     return bly_tree_below(getpid(), NULL, &proc->strangers);
 }
 
-/* Both ends of the socket close on exec; the keeper's copy of the runner's end goes with the rest. */
+/*
+ * Both ends of the socket close on exec; the keeper's copy of the runner's end goes with the rest.
+ */
 static int fork_keeper(bly_proc *proc)
 {
     int ends[2];

@@ -89,7 +89,8 @@ enum {
     BLY_PROC_AT_START = 1, /* no process or no memory for it (EAGAIN, ENOMEM, EMFILE) */
     BLY_PROC_AT_STREAM,    /* a stream could not be opened or passed */
     BLY_PROC_AT_CHDIR,     /* cwd could not be entered */
-    BLY_PROC_AT_EXEC       /* not found (ENOENT), not executable (EACCES), too big (E2BIG) ... */
+    BLY_PROC_AT_EXEC,      /* not found (ENOENT), not executable (EACCES), too big (E2BIG) ... */
+    BLY_PROC_AT_CANCEL     /* told to stop before the request had left; code: ECANCELED */
 };
 
 typedef struct bly_proc_end {

@@ -29,6 +29,7 @@ typedef struct bly_job {
     uint32_t flags;
     uint32_t file[2];    /* spool files of stdout and stderr, BLY_SPOOL_NONE for none */
     uint32_t full_count; /* of the spool at the spawn */
+    uint64_t at;         /* of its frame in the outgoing stream */
     bool is_stopped;
     bly_proc_started_fn *started;
     bly_proc_wrote_fn *wrote;
@@ -76,7 +77,9 @@ struct bly_proc {
 /* bly_job_find: the job of that id, NULL when it has ended. */
 bly_job *bly_job_find(bly_proc *proc, uint64_t id);
 
-/* bly_job_started, bly_job_ended, bly_job_lose: what the keeper said, or that it will say nothing. */
+/*
+ * bly_job_started, bly_job_ended, bly_job_lose: what the keeper said, or that it will say nothing.
+ */
 void bly_job_started(bly_proc *proc, const bly_wire_started *started);
 void bly_job_ended(bly_proc *proc, const bly_wire_ended *ended);
 void bly_job_lose(bly_proc *proc, bly_job *job);

@@ -4,9 +4,10 @@
  * Files have no name, so nothing is left behind whatever dies. A file is opened for appending: two
  * streams sent to one file do not overwrite each other, nor does a job that opens /dev/stdout anew.
  *
- * Full disk. A job whose write fails seldom says so, hence the watch. Before bytes are given back to
- * the file system, which would hide that there was no room, and at ends of jobs, free space is looked
- * at; where it is little, and now and then (quotas do not show in free space), a trial write decides.
+ * Full disk. A job whose write fails seldom says so, hence the watch. Before bytes are given back
+ * to the file system, which would hide that there was no room, and at ends of jobs, free space is
+ * looked at; where it is little, and now and then (quotas do not show in free space), a trial write
+ * decides.
  */
 #include "proc/spool_int.h"
 

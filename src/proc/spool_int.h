@@ -1,6 +1,6 @@
 /*
- * spool_int.h: the files that jobs write to: a pool of unnamed files used again and again, one shared
- * file for outputs that wait, and the watch over free space.
+ * spool_int.h: the files that jobs write to: a pool of unnamed files used again and again, one
+ * shared file for outputs that wait, and the watch over free space.
  *
  * A file of the pool has a number by which the keeper knows it too. It belongs to a running job's
  * stream, then to an output, then to nobody; numbers are bounded, and when none is left the oldest
@@ -64,8 +64,8 @@ struct bly_spool {
 
 /*
  * bly_spool_init: opens the folder and makes a first file, to know that it can.
- * Gives the spool's insides; bly_spool_free takes them back. dropped: called from bly_spool_give_back
- * and bly_output_free. Errors: BELAY_ENOMEM, BELAY_EIO (errno says why).
+ * Gives the spool's insides; bly_spool_free takes them back. dropped: called from
+ * bly_spool_give_back and bly_output_free. Errors: BELAY_ENOMEM, BELAY_EIO (errno says why).
  */
 int bly_spool_init(bly_spool *spool, const char *dir, uint32_t files_max,
                    void (*dropped)(uint32_t number, void *arg), void *arg);
@@ -86,15 +86,15 @@ void bly_spool_give_back(bly_spool *spool, uint32_t number);
 bly_spool_file *bly_spool_file_of(bly_spool *spool, uint32_t number);
 
 /*
- * bly_spool_close_out: the job of that file has ended: *ret_output is what it wrote, NULL when that is
- * nothing; the file has gone to it or back to the pool. Errors: BELAY_ENOMEM, BELAY_EIO (the bytes are
- * lost).
+ * bly_spool_close_out: the job of that file has ended: *ret_output is what it wrote, NULL when that
+ * is nothing; the file has gone to it or back to the pool. Errors: BELAY_ENOMEM, BELAY_EIO (the
+ * bytes are lost).
  */
 int bly_spool_close_out(bly_spool *spool, uint32_t number, bly_output **ret_output);
 
 /*
- * bly_spool_look: is there no room. Looks at free space, and tries to write where that is little or a
- * trial is due. Errors: none; what cannot be looked at counts as room.
+ * bly_spool_look: is there no room. Looks at free space, and tries to write where that is little or
+ * a trial is due. Errors: none; what cannot be looked at counts as room.
  */
 bool bly_spool_look(bly_spool *spool, int64_t now_ns);
 

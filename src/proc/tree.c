@@ -1,10 +1,10 @@
 /*
  * tree.c: finding and ending descendants.
  *
- * Ending is a fixed point: kill everything found, reap, look again. A process that forks between the
- * look and its own death leaves a child which, since the caller is a subreaper, is the caller's by
- * the next look. A dead process keeps its place in the tree until its parent reaps it or dies, so a
- * zombie below somebody else is passed over: it does nothing and goes with its parent.
+ * Ending is a fixed point: kill everything found, reap, look again. A process that forks between
+ * the look and its own death leaves a child which, since the caller is a subreaper, is the caller's
+ * by the next look. A dead process keeps its place in the tree until its parent reaps it or dies,
+ * so a zombie below somebody else is passed over: it does nothing and goes with its parent.
  */
 #include "proc/tree_int.h"
 

@@ -1,8 +1,9 @@
 /*
  * tree_int.h: the process tree below this process, as /proc shows it, and signals for its members.
  *
- * A pid alone is not an identity: it may belong to somebody else by the time it is used. A process is
- * named here by its pid and the time it started, and is signalled through a pidfd checked for both.
+ * A pid alone is not an identity: it may belong to somebody else by the time it is used. A process
+ * is named here by its pid and the time it started, and is signalled through a pidfd checked for
+ * both.
  */
 #ifndef BLY_PROC_TREE_INT_H
 #define BLY_PROC_TREE_INT_H
@@ -36,14 +37,15 @@ bool bly_tree_list_has(const bly_tree_list *list, const bly_tree_proc *proc);
 bool bly_tree_list_has_session(const bly_tree_list *list, pid_t session);
 
 /*
- * bly_tree_open: a descriptor on the list of children of the calling thread, kept by a process of one
- * thread. Errors: BELAY_EIO (no /proc, or a kernel without these lists).
+ * bly_tree_open: a descriptor on the list of children of the calling thread, kept by a process of
+ * one thread. Errors: BELAY_EIO (no /proc, or a kernel without these lists).
  */
 int bly_tree_open(int *ret_fd);
 
 /*
- * bly_tree_own: the pids of the calling process's children, from a descriptor of bly_tree_open, dead
- * ones that are not reaped included. Exact for a process of one thread: only it takes children away.
+ * bly_tree_own: the pids of the calling process's children, from a descriptor of bly_tree_open,
+ * dead ones that are not reaped included. Exact for a process of one thread: only it takes children
+ * away.
  * Fills pids[0..max), returns how many there are in all; what is past max is only counted.
  */
 uint32_t bly_tree_own(int fd, pid_t *pids, uint32_t max);

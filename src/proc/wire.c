@@ -4,8 +4,8 @@
  * Descriptors. A frame with descriptors is sent by a sendmsg of its own first byte, never behind
  * other bytes, and the kernel ends a receive after the bytes that carried some. So a receive brings
  * the descriptors of at most one frame, and because all whole frames are consumed before the next
- * receive, at most one such frame is ever waiting. A receiver at its limit of descriptors gets fewer
- * of them; the missing ones are -1 and fail that one job.
+ * receive, at most one such frame is ever waiting. A receiver at its limit of descriptors gets
+ * fewer of them; the missing ones are -1 and fail that one job.
  */
 #include "proc/wire_int.h"
 
@@ -84,6 +84,15 @@ static bly_wire_head *last_head(bly_wire *wire)
 {
     bly_assert(wire->last_at >= wire->sent_total && wire->last_at < wire->put_total);
     return (void *)(bly_buf_first(&wire->out) + (wire->last_at - wire->sent_total));
+}
+
+void *bly_wire_unsent(bly_wire *wire, uint64_t at)
+{
+    bly_assert(at < wire->put_total);
+    if (at < wire->sent_total) {
+        return NULL;
+    }
+    return bly_buf_first(&wire->out) + (at - wire->sent_total) + sizeof(bly_wire_head);
 }
 
 static int grow_out_fds(bly_wire *wire)
@@ -207,7 +216,9 @@ static const bly_wire_head *whole_frame(const bly_wire *wire, size_t offset)
     return used >= sizeof *head && used >= head->size ? head : NULL;
 }
 
-/* Room for what one receive may bring: the rest of a frame whose head is here, when that is more. */
+/*
+ * Room for what one receive may bring: the rest of a frame whose head is here, when that is more.
+ */
 static size_t receive_size(const bly_wire *wire)
 {
     size_t used = bly_buf_used(&wire->in);

@@ -1,8 +1,8 @@
 /*
  * wire_int.h: what runner and keeper say to each other: frames over a stream socket, batched.
  *
- * A frame is a head, a body of fixed form and, for a spawn, strings; its size is a multiple of 8, so
- * that bodies lie aligned in the buffers. Both ends are the same program: nothing is translated.
+ * A frame is a head, a body of fixed form and, for a spawn, strings; its size is a multiple of 8,
+ * so that bodies lie aligned in the buffers. Both ends are the same program: nothing is translated.
  * A frame may carry descriptors; they arrive with its first byte.
  */
 #ifndef BLY_PROC_WIRE_INT_H
@@ -64,6 +64,8 @@ typedef struct bly_wire_spawn {
     uint32_t file[2];  /* of stdout and stderr */
     uint8_t source[4]; /* BLY_WIRE_NULL ... of stdin, stdout, stderr, live */
     uint8_t has_path, has_cwd, has_env, wants_started;
+    uint8_t is_withdrawn; /* not to be started, only answered */
+    uint8_t unused[7];
     uint32_t argc, envc, addc;
     uint32_t text_size; /* of all strings */
 } bly_wire_spawn;
@@ -133,12 +135,15 @@ int bly_wire_fill(bly_wire *wire);
 /* bly_wire_next: consumes the next whole frame; valid until bly_wire_fill. NULL: none. */
 const bly_wire_head *bly_wire_next(bly_wire *wire);
 
+/* bly_wire_unsent: the body of the queued frame that begins at `at`, NULL when a part was sent. */
+void *bly_wire_unsent(bly_wire *wire, uint64_t at);
+
 /* bly_wire_has: is a frame of that type among those received and not consumed. */
 bool bly_wire_has(const bly_wire *wire, int type);
 
 /*
- * bly_wire_take_fd: the next descriptor of the frame just consumed, the caller's to close; -1 when it
- * was lost because this process has too many.
+ * bly_wire_take_fd: the next descriptor of the frame just consumed, the caller's to close; -1 when
+ * it was lost because this process has too many.
  */
 int bly_wire_take_fd(bly_wire *wire);
 
