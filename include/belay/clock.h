@@ -121,6 +121,25 @@ BELAY_API int belay_timers_poll(belay_timers *timers, int64_t now_ns);
  */
 BELAY_API int64_t belay_timers_next_deadline(belay_timers *timers);
 
+/* What a timer service tells of itself. Counters count since create. */
+typedef struct belay_timers_stats_data {
+    uint32_t size;       /* sizeof(belay_timers_stats_data), set by the caller */
+    uint32_t armed;      /* timers that wait for their deadline */
+    uint64_t fired;      /* timers whose deadline came */
+    uint64_t steps_back; /* readings of the clock that were before an earlier one, and held there */
+    /* From the deadline to the call of the timer's function, of timers armed before it had come. */
+    int64_t lateness_p50_ns;
+    int64_t lateness_p99_ns;
+    int64_t lateness_max_ns;
+} belay_timers_stats_data;
+
+/*
+ * belay_timers_stats: one consistent snapshot. ret_stats->size says how much of it the caller
+ * knows; no more is written.
+ * Errors: BELAY_EINVAL. Context: any thread or callback, never blocks.
+ */
+BELAY_API int belay_timers_stats(belay_timers *timers, belay_timers_stats_data *ret_stats);
+
 /*
  * belay_timers_destroy: ends the service and joins its thread; NULL is allowed.
  * Errors: BELAY_EBUSY (an object still uses it), BELAY_EDEADLK (called from its own thread).

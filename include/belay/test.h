@@ -24,7 +24,7 @@ extern "C" {
  * Errors: BELAY_EINVAL (no ret_clock; now_ns is BELAY_NOW or BELAY_FOREVER), BELAY_ENOMEM.
  * Context: any thread, never blocks.
  */
-BELAY_API int belay_manual_clock_create(int64_t now_ns, int64_t wall_ns, belay_clock **ret_clock);
+int belay_manual_clock_create(int64_t now_ns, int64_t wall_ns, belay_clock **ret_clock);
 
 /*
  * belay_manual_clock_advance: moves the clock to to_ns, deadline by deadline, in the order of
@@ -36,21 +36,21 @@ BELAY_API int belay_manual_clock_create(int64_t now_ns, int64_t wall_ns, belay_c
  * BELAY_EBUSY (it is being moved, by another thread or by the caller of this callback).
  * Context: any thread; runs the timers' callbacks, waits for nobody.
  */
-BELAY_API int belay_manual_clock_advance(belay_clock *clock, int64_t to_ns);
+int belay_manual_clock_advance(belay_clock *clock, int64_t to_ns);
 
 /*
  * belay_manual_clock_set_wall: steps the time of day and tells the clock's watchers.
  * Errors: BELAY_EINVAL (not a manual clock), BELAY_EBUSY (it is being moved).
  * Context: any thread; runs the watchers' functions.
  */
-BELAY_API int belay_manual_clock_set_wall(belay_clock *clock, int64_t wall_ns);
+int belay_manual_clock_set_wall(belay_clock *clock, int64_t wall_ns);
 
 /*
  * belay_manual_clock_next_deadline: the earliest deadline of a timer or of a sleeping thread;
  * BELAY_FOREVER when there is none, or the clock is none of these.
  * Errors: none. Context: any thread, never blocks.
  */
-BELAY_API int64_t belay_manual_clock_next_deadline(belay_clock *clock);
+int64_t belay_manual_clock_next_deadline(belay_clock *clock);
 
 /*
  * belay_manual_clock_await_sleepers: waits, in real time, until at least `count` threads sleep on
@@ -58,7 +58,7 @@ BELAY_API int64_t belay_manual_clock_next_deadline(belay_clock *clock);
  * moves the clock.
  * Errors: BELAY_EINVAL (not a manual clock). Context: any thread that is not to sleep itself.
  */
-BELAY_API int belay_manual_clock_await_sleepers(belay_clock *clock, uint32_t count);
+int belay_manual_clock_await_sleepers(belay_clock *clock, uint32_t count);
 
 /*
  * belay_manual_clock_destroy: ends the clock; NULL is allowed.
@@ -66,7 +66,7 @@ BELAY_API int belay_manual_clock_await_sleepers(belay_clock *clock, uint32_t cou
  * watcher has it, or a thread sleeps on it).
  * Context: any thread, never blocks.
  */
-BELAY_API int belay_manual_clock_destroy(belay_clock *clock);
+int belay_manual_clock_destroy(belay_clock *clock);
 
 typedef struct belay_test_exec belay_test_exec;
 
@@ -93,33 +93,33 @@ typedef struct belay_test_exec_opts {
  * Gives the executor; belay_test_exec_destroy ends it.
  * Errors: BELAY_EINVAL, BELAY_ENOMEM. Context: any thread, never blocks.
  */
-BELAY_API int belay_test_exec_create(const belay_test_exec_opts *opts, belay_test_exec **ret_exec);
+int belay_test_exec_create(const belay_test_exec_opts *opts, belay_test_exec **ret_exec);
 
 /*
  * belay_test_exec_executor: what to submit to, and to name in options.
  * Lends it until belay_test_exec_destroy. Errors of its submit: BELAY_EINVAL, BELAY_EBUSY, and what
  * belay_test_exec_refuse asked for. Context: any thread, never blocks.
  */
-BELAY_API belay_executor *belay_test_exec_executor(belay_test_exec *exec);
+belay_executor *belay_test_exec_executor(belay_test_exec *exec);
 
 /*
  * belay_test_exec_pending: how many tasks wait.
  * Errors: none. Context: any thread, never blocks.
  */
-BELAY_API uint32_t belay_test_exec_pending(belay_test_exec *exec);
+uint32_t belay_test_exec_pending(belay_test_exec *exec);
 
 /*
  * belay_test_exec_step: runs one task, if one waits. Returns how many it ran.
  * Errors: BELAY_EINVAL (no executor; choose named no waiting task), BELAY_EBUSY (a task of it is
  * running). Context: any thread; blocks as long as the task does.
  */
-BELAY_API int belay_test_exec_step(belay_test_exec *exec);
+int belay_test_exec_step(belay_test_exec *exec);
 
 /*
  * belay_test_exec_run: steps until no task waits, what the tasks submit included, or `max` were run
  * (0: no bound). Returns how many it ran. Errors, Context: as belay_test_exec_step.
  */
-BELAY_API int belay_test_exec_run(belay_test_exec *exec, uint32_t max);
+int belay_test_exec_run(belay_test_exec *exec, uint32_t max);
 
 /*
  * belay_test_exec_run_until: runs what waits; when nothing does, moves the clock to its next
@@ -128,21 +128,21 @@ BELAY_API int belay_test_exec_run(belay_test_exec *exec, uint32_t max);
  * the clock's reading; choose), BELAY_EBUSY (a task of it is running; the clock is being moved).
  * Context: any thread; blocks as long as the tasks do.
  */
-BELAY_API int belay_test_exec_run_until(belay_test_exec *exec, int64_t until_ns);
+int belay_test_exec_run_until(belay_test_exec *exec, int64_t until_ns);
 
 /*
  * belay_test_exec_refuse: the next `count` submits are answered with `result`, an error, deliveries
  * included (which a proper executor never refuses). Errors: BELAY_EINVAL (no executor; result is
  * not negative). Context: any thread, never blocks.
  */
-BELAY_API int belay_test_exec_refuse(belay_test_exec *exec, uint32_t count, int result);
+int belay_test_exec_refuse(belay_test_exec *exec, uint32_t count, int result);
 
 /*
  * belay_test_exec_destroy: ends the executor; NULL is allowed.
  * Errors: BELAY_EBUSY (tasks wait, one is running, or an object is attached).
  * Context: any thread, never blocks.
  */
-BELAY_API int belay_test_exec_destroy(belay_test_exec *exec);
+int belay_test_exec_destroy(belay_test_exec *exec);
 
 #ifdef __cplusplus
 }

@@ -61,4 +61,10 @@ static inline uint64_t bly_heap_order(int64_t value)
     return (uint64_t)value ^ (UINT64_C(1) << 63);
 }
 
+/* bly_heap_value: the value that bly_heap_order made this number of. */
+static inline int64_t bly_heap_value(uint64_t order)
+{
+    return (int64_t)(order ^ (UINT64_C(1) << 63));
+}
+
 #endif

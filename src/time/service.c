@@ -49,7 +49,7 @@ static void watch_forks(void)
 
 void bly_timers_free(belay_timers *timers)
 {
-    bly_assert(bly_list_is_empty(&timers->armed));
+    bly_heap_destroy(&timers->armed);
     bly_mutex_destroy(&timers->lock);
     bly_free(timers);
 }
@@ -88,7 +88,7 @@ static int make(const belay_timers_opts *opts, bool is_shared, belay_timers **re
     timers->is_shared = is_shared;
     timers->generation = bly_fork_generation();
     timers->last_now_ns = timers->sleeps_until_ns = BELAY_NOW;
-    bly_list_init(&timers->armed);
+    bly_heap_init(&timers->armed, offsetof(bly_timer, place));
     int result = start(timers, opts->name);
     if (result != 0) {
         bly_timers_free(timers);
@@ -210,24 +210,6 @@ static int use_shared(belay_clock *clock, belay_timers **ret_timers)
     return 0;
 }
 
-int bly_timers_use(belay_timers *timers, belay_clock *clock, belay_timers **ret_timers)
-{
-    if (clock == NULL) {
-        clock = belay_clock_system();
-    }
-    if (timers == NULL) {
-        return use_shared(clock, ret_timers);
-    }
-    if (timers->clock != clock) {
-        return BELAY_EINVAL;
-    }
-    bly_mutex_lock(&registry_lock);
-    timers->uses++;
-    bly_mutex_unlock(&registry_lock);
-    *ret_timers = timers;
-    return 0;
-}
-
 static void delist_locked(belay_timers *timers)
 {
     belay_timers **place = &shared;
@@ -239,7 +221,8 @@ static void delist_locked(belay_timers *timers)
     }
 }
 
-void bly_timers_unuse(belay_timers *timers)
+/* Ends a use; the last of a shared service ends that. */
+static void give_up(belay_timers *timers)
 {
     bly_mutex_lock(&registry_lock);
     bly_assert(timers->uses != 0);
@@ -251,4 +234,38 @@ void bly_timers_unuse(belay_timers *timers)
     if (is_over) {
         end(timers);
     }
+}
+
+int bly_timers_use(belay_timers *timers, belay_clock *clock, belay_timers **ret_timers)
+{
+    if (clock == NULL) {
+        clock = belay_clock_system();
+    }
+    if (timers == NULL) {
+        int result = use_shared(clock, &timers);
+        if (result != 0) {
+            return result;
+        }
+    } else if (timers->clock != clock) {
+        return BELAY_EINVAL;
+    } else {
+        bly_mutex_lock(&registry_lock);
+        timers->uses++;
+        bly_mutex_unlock(&registry_lock);
+    }
+    int result = bly_timers_reserve(timers);
+    if (result != 0) {
+        give_up(timers);
+        return result;
+    }
+    *ret_timers = timers;
+    return 0;
+}
+
+void bly_timers_unuse(belay_timers *timers)
+{
+    if (!bly_forked_since(timers->generation)) {
+        bly_timers_spare(timers);
+    }
+    give_up(timers);
 }

@@ -15,44 +15,42 @@
  * whether they come before that; then they change the word under the lock and wake the thread after
  * it.
  */
+#include "base/opts.h"
 #include "deliver/deliver.h"
+#include "sync/grow.h"
 #include "time/timers_int.h"
 
 #include <limits.h>
+#include <string.h>
 
-static bly_timer *timer_of(bly_list *link)
-{
-    return bly_container(link, bly_timer, link);
-}
+/* Slots of a heap that hold no element; see heap.h. */
+#define HEAP_UNUSED 3u
 
 static int64_t first_deadline_locked(const belay_timers *timers)
 {
-    bly_list *first = bly_list_first(&timers->armed);
-    return first != NULL ? timer_of(first)->deadline_ns : BELAY_FOREVER;
+    const bly_timer *first = bly_heap_first(&timers->armed);
+    if (first == NULL) {
+        return BELAY_FOREVER;
+    }
+    return bly_heap_value(bly_heap_key_of(&timers->armed, first).high);
 }
 
-static void disarm_locked(bly_timer *timer)
+static void disarm_locked(belay_timers *timers, bly_timer *timer)
 {
-    if (bly_list_is_linked(&timer->link)) {
-        bly_list_remove(&timer->link);
+    if (timer->place != 0) {
+        bly_heap_remove(&timers->armed, timer);
     }
 }
 
-static uint64_t next_seq_locked(belay_timers *timers)
-{
-    return timers->mode == BLY_TIMERS_DRIVEN ? timers->clock->order(timers->clock) : ++timers->seq;
-}
-
-/* Puts a timer behind all that are due before it or at the same time. */
 static void arm_locked(belay_timers *timers, bly_timer *timer, int64_t deadline_ns)
 {
-    timer->deadline_ns = deadline_ns;
-    timer->seq = next_seq_locked(timers);
-    bly_list *place = &timers->armed;
-    while (place->prev != &timers->armed && timer_of(place->prev)->deadline_ns > deadline_ns) {
-        place = place->prev;
-    }
-    bly_list_insert_before(place, &timer->link);
+    bool is_driven = timers->mode == BLY_TIMERS_DRIVEN;
+    uint64_t seq = is_driven ? timers->clock->order(timers->clock) : ++timers->seq;
+    bly_assert(bly_heap_count(&timers->armed) < timers->room);
+    timer->is_ahead = deadline_ns > timers->last_now_ns;
+    bly_heap_push(&timers->armed, timer,
+                  (bly_heap_key){.high = bly_heap_order(deadline_ns), .middle = seq});
+    bly_assert_deep(bly_heap_is_sound(&timers->armed));
 }
 
 void bly_timer_init(bly_timer *timer, belay_timers *timers, void (*fn)(bly_timer *))
@@ -67,7 +65,7 @@ void bly_timer_arm(bly_timer *timer, int64_t deadline_ns)
     belay_clock *clock = timers->clock;
     bool is_earlier = false;
     bly_mutex_lock(&timers->lock);
-    disarm_locked(timer);
+    disarm_locked(timers, timer);
     if (deadline_ns != BELAY_FOREVER && !timer->is_closed) {
         arm_locked(timers, timer, deadline_ns);
         is_earlier = deadline_ns < timers->sleeps_until_ns;
@@ -95,7 +93,7 @@ void bly_timer_disarm_wait(bly_timer *timer)
     belay_timers *timers = timer->timers;
     bly_mutex_lock(&timers->lock);
     timer->is_closed = true;
-    disarm_locked(timer);
+    disarm_locked(timers, timer);
     bly_running_wait(&timers->running, timer, &timers->lock);
     bly_mutex_unlock(&timers->lock);
 }
@@ -111,13 +109,20 @@ static int64_t clamp_locked(belay_timers *timers, int64_t now_ns)
     return timers->last_now_ns;
 }
 
-/* Takes the first timer that is due off; NULL when there is none. */
+/* Takes the first timer that is due off and counts it; NULL when there is none. */
 static bly_timer *take_due_locked(belay_timers *timers, int64_t now_ns)
 {
-    if (first_deadline_locked(timers) > now_ns || bly_list_is_empty(&timers->armed)) {
+    int64_t deadline_ns = first_deadline_locked(timers);
+    if (deadline_ns > now_ns) {
         return NULL;
     }
-    return timer_of(bly_list_pop_front(&timers->armed));
+    bly_timer *timer = bly_heap_pop(&timers->armed);
+    bly_assert_deep(bly_heap_is_sound(&timers->armed));
+    timers->fired++;
+    if (timer->is_ahead) {
+        bly_hist_add(&timers->lateness, (uint64_t)now_ns - (uint64_t)deadline_ns);
+    }
+    return timer;
 }
 
 /*
@@ -219,9 +224,9 @@ static int64_t driver_earliest(belay_clock_driver *driver, uint64_t *ret_order)
 {
     belay_timers *timers = driven(driver);
     bly_mutex_lock(&timers->lock);
-    bly_list *first = bly_list_first(&timers->armed);
+    const bly_timer *first = bly_heap_first(&timers->armed);
     int64_t deadline_ns = first_deadline_locked(timers);
-    *ret_order = first != NULL ? timer_of(first)->seq : UINT64_MAX;
+    *ret_order = first != NULL ? bly_heap_key_of(&timers->armed, first).middle : UINT64_MAX;
     bly_mutex_unlock(&timers->lock);
     return deadline_ns;
 }
@@ -240,4 +245,49 @@ void bly_timers_drive(belay_timers *timers)
 {
     timers->driver = (belay_clock_driver){
         .earliest = driver_earliest, .fire = driver_fire, .finish = bly_deliver_release};
+}
+
+int bly_timers_reserve(belay_timers *timers)
+{
+    int result = 0;
+    bly_mutex_lock(&timers->lock);
+    timers->room++;
+    /* The lock is dropped to allocate, so others arm and disarm meanwhile: look again. */
+    while (result == 0 && bly_chunks_capacity(&timers->armed.slots) < timers->room + HEAP_UNUSED) {
+        uint32_t missing = timers->room - bly_heap_count(&timers->armed);
+        result = bly_chunks_grow(&timers->armed.slots, missing, &timers->lock);
+    }
+    if (result != 0) {
+        timers->room--;
+    }
+    bly_mutex_unlock(&timers->lock);
+    return result;
+}
+
+void bly_timers_spare(belay_timers *timers)
+{
+    bly_mutex_lock(&timers->lock);
+    bly_assert(timers->room > bly_heap_count(&timers->armed));
+    timers->room--;
+    bly_mutex_unlock(&timers->lock);
+}
+
+int belay_timers_stats(belay_timers *timers, belay_timers_stats_data *ret_stats)
+{
+    if (timers == NULL || ret_stats == NULL || ret_stats->size < sizeof ret_stats->size ||
+        ret_stats->size > BLY_OPTS_SIZE_MAX) {
+        return BELAY_EINVAL;
+    }
+    belay_timers_stats_data stats = {.size = ret_stats->size};
+    bly_mutex_lock(&timers->lock);
+    stats.armed = bly_heap_count(&timers->armed);
+    stats.fired = timers->fired;
+    stats.steps_back = timers->steps_back;
+    stats.lateness_p50_ns = (int64_t)bly_hist_quantile(&timers->lateness, 500);
+    stats.lateness_p99_ns = (int64_t)bly_hist_quantile(&timers->lateness, 990);
+    stats.lateness_max_ns = (int64_t)timers->lateness.max;
+    bly_mutex_unlock(&timers->lock);
+    memset(ret_stats, 0, stats.size);
+    memcpy(ret_stats, &stats, stats.size < sizeof stats ? stats.size : sizeof stats);
+    return 0;
 }

@@ -8,7 +8,6 @@
 #ifndef BLY_TIME_TIMERS_H
 #define BLY_TIME_TIMERS_H
 
-#include "base/list.h"
 #include "belay/clock.h"
 
 typedef struct bly_timer bly_timer;
@@ -16,16 +15,15 @@ typedef struct bly_timer bly_timer;
 struct bly_timer {
     belay_timers *timers;    /* constant after init */
     void (*fn)(bly_timer *); /* constant after init; called under no lock */
-    bly_list link;           /* the service's lock: in its order of deadlines */
-    int64_t deadline_ns;     /* the service's lock, while armed */
-    uint64_t seq;            /* the service's lock: order of arming among equal deadlines */
+    uint32_t place;          /* the service's lock: in its heap; 0: not armed */
+    bool is_ahead;           /* the service's lock: armed before its deadline had come */
     bool is_closed;          /* the service's lock: no longer armed, whoever tries */
 };
 
 /*
  * bly_timers_use: counts one more user of the service. `timers` NULL gives the one that the process
  * shares for the clock (NULL: the system's), made by its first user: it starts the thread, so that
- * arming cannot fail. Gives a use; bly_timers_unuse ends it.
+ * arming cannot fail. Gives a use, which has room for one timer; bly_timers_unuse ends it.
  * Errors: BELAY_EINVAL (the service has another clock), BELAY_ENOMEM, BELAY_EAGAIN (no thread).
  * Context: no lock is held.
  *
@@ -38,7 +36,7 @@ int bly_timers_use(belay_timers *timers, belay_clock *clock, belay_timers **ret_
 void bly_timers_unuse(belay_timers *timers);
 
 /*
- * bly_timer_init: a timer of the service, not armed. Its memory stays valid until disarm_wait. fn
+ * bly_timer_init: the timer of one use of the service, not armed. Its memory stays valid until disarm_wait. fn
  * is called under no lock, on the service's thread, by the caller of poll, or by who moves the
  * clock. It takes its object's lock, completes, arms again, unlocks and calls bly_deliver_run,
  * which here does nothing yet: callbacks run when the service has let go of the timer. So

@@ -5,6 +5,8 @@
 #ifndef BLY_TIME_TIMERS_INT_H
 #define BLY_TIME_TIMERS_INT_H
 
+#include "base/heap.h"
+#include "base/hist.h"
 #include "sync/sync.h"
 #include "time/running.h"
 #include "time/timers.h"
@@ -23,10 +25,13 @@ struct belay_timers {
     uint64_t generation;  /* constant after create: of the process that made it */
 
     bly_mutex lock;            /* of what follows; the last of the lock order */
-    bly_list armed;            /* lock: timers by (deadline, seq) */
-    uint64_t seq;              /* lock: the last number given to an armed timer */
+    bly_heap armed;            /* lock: timers by (deadline, number of arming) */
+    uint32_t room;             /* lock: timers that the heap has room for, one a use */
+    uint64_t seq;              /* lock: the last number of arming */
     int64_t last_now_ns;       /* lock: the latest reading that was used */
     uint64_t steps_back;       /* lock: readings that were before last_now_ns */
+    uint64_t fired;            /* lock: timers whose function was called */
+    bly_hist lateness;         /* lock: from the deadline to that call, ns, of those armed ahead */
     bly_running running;       /* lock: the timer whose function is being called */
     bool is_polling;           /* lock: a call of belay_timers_poll is going on */
     bool is_stopping;          /* lock: the thread is to end */
@@ -42,6 +47,10 @@ struct belay_timers {
 
 /* bly_timers_serve: the function of a service's thread. */
 void bly_timers_serve(void *arg);
+
+/* bly_timers_reserve: room for one more timer; BELAY_ENOMEM. bly_timers_spare gives it back. */
+int bly_timers_reserve(belay_timers *timers);
+void bly_timers_spare(belay_timers *timers);
 
 /* bly_timers_drive: makes the service's driver ready for its clock. */
 void bly_timers_drive(belay_timers *timers);

@@ -173,6 +173,13 @@ static void open_polled(void)
 {
     belay_timers_opts opts = {.size = sizeof opts, .is_polled = 1};
     belay_model_check(belay_timers_create(&opts, &timers) == 0);
+    belay_model_check(bly_timers_use(timers, NULL, &timers) == 0);
+}
+
+static void close_polled(void)
+{
+    bly_timers_unuse(timers);
+    belay_model_check(belay_timers_destroy(timers) == 0);
 }
 
 static void arm_and_disarm(void (*fn)(bly_timer *))
@@ -203,7 +210,7 @@ static void poll_against_disarm(void *arg)
 {
     open_polled();
     run_two(poll_all, arm_once, arg);
-    belay_model_check(belay_timers_destroy(timers) == 0);
+    close_polled();
 }
 
 static void rearm_against_disarm(void *arg)
@@ -212,7 +219,7 @@ static void rearm_against_disarm(void *arg)
     int third = belay_model_start(poll_all, arg);
     run_two(poll_all, arm_itself, arg);
     belay_model_join(third);
-    belay_model_check(belay_timers_destroy(timers) == 0);
+    close_polled();
 }
 
 /* The service has a thread of its own: the deadline passes whether the object lives or not. */

@@ -41,9 +41,13 @@ END_TEST
 
 START_TEST(create_without_descriptors_is_an_io_error)
 {
-    struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    ck_assert_int_eq(bly_events->create(), BELAY_EIO);
+    int result = bly_events->create();
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_int_eq(result, BELAY_EIO);
 }
 END_TEST
 

@@ -46,17 +46,18 @@ static void probe_fire(bly_timer *timer)
     }
 }
 
+/* A probe's timer of the service, or of the clock's own when that is NULL. */
 static void probe_init(probe *self, belay_timers *timers)
 {
     *self = (probe){.order = 0};
+    ck_assert_int_eq(bly_timers_use(timers, manual, &timers), 0);
     bly_timer_init(&self->timer, timers, probe_fire);
 }
 
-static belay_timers *use_timers(void)
+static void probe_end(probe *self)
 {
-    belay_timers *timers = NULL;
-    ck_assert_int_eq(bly_timers_use(NULL, manual, &timers), 0);
-    return timers;
+    bly_timer_disarm_wait(&self->timer);
+    bly_timers_unuse(self->timer.timers);
 }
 
 START_TEST(create_refuses_bad_arguments)
@@ -120,11 +121,10 @@ END_TEST
 START_TEST(advance_fires_timers_deadline_by_deadline)
 {
     use_clock();
-    belay_timers *timers = use_timers();
     probe late, early, future;
-    probe_init(&late, timers);
-    probe_init(&early, timers);
-    probe_init(&future, timers);
+    probe_init(&late, NULL);
+    probe_init(&early, NULL);
+    probe_init(&future, NULL);
     bly_timer_arm(&late.timer, START_NS + 20);
     bly_timer_arm(&early.timer, START_NS + 10);
     bly_timer_arm(&future.timer, START_NS + 31);
@@ -136,8 +136,9 @@ START_TEST(advance_fires_timers_deadline_by_deadline)
     ck_assert_int_eq(late.seen_ns, START_NS + 20);
     ck_assert_int_eq(future.order, 0);
     ck_assert_int_eq(belay_manual_clock_next_deadline(manual), START_NS + 31);
-    bly_timer_disarm_wait(&future.timer);
-    bly_timers_unuse(timers);
+    probe_end(&late);
+    probe_end(&early);
+    probe_end(&future);
     end_clock();
 }
 END_TEST
@@ -145,11 +146,10 @@ END_TEST
 START_TEST(advance_includes_what_is_armed_meanwhile)
 {
     use_clock();
-    belay_timers *timers = use_timers();
     probe first, second, between;
-    probe_init(&first, timers);
-    probe_init(&second, timers);
-    probe_init(&between, timers);
+    probe_init(&first, NULL);
+    probe_init(&second, NULL);
+    probe_init(&between, NULL);
     first.other = &between;
     first.other_ns = START_NS + 15;
     bly_timer_arm(&first.timer, START_NS + 10);
@@ -158,7 +158,9 @@ START_TEST(advance_includes_what_is_armed_meanwhile)
     ck_assert_int_eq(between.order, 2);
     ck_assert_int_eq(between.seen_ns, START_NS + 15);
     ck_assert_int_eq(second.order, 3);
-    bly_timers_unuse(timers);
+    probe_end(&first);
+    probe_end(&second);
+    probe_end(&between);
     end_clock();
 }
 END_TEST
@@ -166,14 +168,13 @@ END_TEST
 START_TEST(what_was_due_before_fires_at_the_reading)
 {
     use_clock();
-    belay_timers *timers = use_timers();
     probe past;
-    probe_init(&past, timers);
+    probe_init(&past, NULL);
     bly_timer_arm(&past.timer, START_NS - 500);
     ck_assert_int_eq(belay_manual_clock_advance(manual, START_NS), 0);
     ck_assert_int_eq(past.order, 1);
     ck_assert_int_eq(past.seen_ns, START_NS);
-    bly_timers_unuse(timers);
+    probe_end(&past);
     end_clock();
 }
 END_TEST
@@ -195,6 +196,7 @@ START_TEST(equal_deadlines_of_two_services_fire_in_order_of_arming)
     ck_assert_int_eq(belay_manual_clock_advance(manual, START_NS + 1), 0);
     for (int i = 0; i < 6; i++) {
         ck_assert_int_eq(probes[i].order, 6 - i);
+        probe_end(&probes[i]);
     }
     ck_assert_int_eq(belay_timers_destroy(timers[0]), 0);
     ck_assert_int_eq(belay_timers_destroy(timers[1]), 0);
@@ -214,16 +216,15 @@ static void move_run(belay_task *task)
 START_TEST(moving_it_from_a_callback_is_busy)
 {
     use_clock();
-    belay_timers *timers = use_timers();
     probe only;
-    probe_init(&only, timers);
+    probe_init(&only, NULL);
     only.task.run = move_run;
     bly_timer_arm(&only.timer, START_NS + 1);
     ck_assert_int_eq(belay_manual_clock_advance(manual, START_NS + 2), 0);
     ck_assert_int_eq(nested_advance, BELAY_EBUSY);
     ck_assert_int_eq(nested_wall, BELAY_EBUSY);
     ck_assert_int_eq(belay_clock_now(manual), START_NS + 2);
-    bly_timers_unuse(timers);
+    probe_end(&only);
     end_clock();
 }
 END_TEST
@@ -231,9 +232,7 @@ END_TEST
 static void leave_run(belay_task *task)
 {
     probe *self = bly_container(task, probe, task);
-    belay_timers *timers = self->timer.timers;
-    bly_timer_disarm_wait(&self->timer);
-    bly_timers_unuse(timers);
+    probe_end(self);
     free(self);
 }
 
@@ -241,7 +240,7 @@ START_TEST(a_callback_may_end_the_service_that_fired)
 {
     use_clock();
     probe *only = malloc(sizeof *only);
-    probe_init(only, use_timers());
+    probe_init(only, NULL);
     only->task.run = leave_run;
     bly_timer_arm(&only->timer, START_NS + 1);
     ck_assert_int_eq(belay_manual_clock_advance(manual, START_NS + 2), 0);
@@ -252,9 +251,10 @@ END_TEST
 START_TEST(destroy_of_a_used_clock_is_busy)
 {
     use_clock();
-    belay_timers *timers = use_timers();
+    probe only;
+    probe_init(&only, NULL);
     ck_assert_int_eq(belay_manual_clock_destroy(manual), BELAY_EBUSY);
-    bly_timers_unuse(timers);
+    probe_end(&only);
     end_clock();
 }
 END_TEST
@@ -392,19 +392,18 @@ static void unpark_run(belay_task *task)
 START_TEST(a_timer_before_a_thread_s_deadline_may_wake_it)
 {
     use_clock();
-    belay_timers *timers = use_timers();
     sleeping thread;
     start_sleeping(&thread, START_NS + 10);
     ck_assert_int_eq(belay_manual_clock_await_sleepers(manual, 1), 0);
     probe waker;
-    probe_init(&waker, timers);
+    probe_init(&waker, NULL);
     waker.other_ns = (int64_t)(uintptr_t)bly_load(&thread.parker, BLY_ACQUIRE);
     waker.task.run = unpark_run;
     bly_timer_arm(&waker.timer, START_NS + 9);
     ck_assert_int_eq(belay_manual_clock_advance(manual, START_NS + 20), 0);
     bly_thread_join(&thread.thread);
     ck_assert_int_eq(thread.result, 0);
-    bly_timers_unuse(timers);
+    probe_end(&waker);
     end_clock();
 }
 END_TEST

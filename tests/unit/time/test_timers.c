@@ -4,6 +4,8 @@
 #include "sync/sync.h"
 #include "unit.h"
 
+#include <string.h>
+
 #define MANY 200
 
 /* A timer that notes when it fired, and may arm itself or another one again. */
@@ -19,6 +21,21 @@ typedef struct probe {
 
 static int calls;
 static belay_timers *timers;
+static int uses;
+
+/* One more use of the service, which has room for one timer; NULL: the shared one. */
+static void use(belay_timers *service)
+{
+    ck_assert_int_eq(bly_timers_use(service, NULL, &timers), 0);
+    uses++;
+}
+
+static void end_uses(void)
+{
+    for (; uses > 0; uses--) {
+        bly_timers_unuse(timers);
+    }
+}
 
 static void probe_fire(bly_timer *timer)
 {
@@ -40,20 +57,20 @@ static void probe_fire(bly_timer *timer)
 static void probe_init(probe *self)
 {
     *self = (probe){.again_ns = BELAY_FOREVER};
+    use(timers);
     bly_timer_init(&self->timer, timers, probe_fire);
 }
 
 static void use_polled(void)
 {
     belay_timers_opts opts = {.size = sizeof opts, .is_polled = 1};
-    belay_timers *made = NULL;
-    ck_assert_int_eq(belay_timers_create(&opts, &made), 0);
-    ck_assert_int_eq(bly_timers_use(made, NULL, &timers), 0);
+    ck_assert_int_eq(belay_timers_create(&opts, &timers), 0);
+    use(timers);
 }
 
 static void end_service(void)
 {
-    bly_timers_unuse(timers);
+    end_uses();
     ck_assert_int_eq(belay_timers_destroy(timers), 0);
 }
 
@@ -212,14 +229,60 @@ START_TEST(what_a_function_arms_in_the_past_fires_in_the_same_poll)
 }
 END_TEST
 
-START_TEST(a_reading_that_steps_back_is_held)
+START_TEST(a_reading_that_steps_back_is_held_and_counted)
 {
     use_polled();
     probe only;
     probe_init(&only);
+    belay_timers_stats_data stats = {.size = sizeof stats};
     ck_assert_int_eq(belay_timers_poll(timers, 100), 0);
     bly_timer_arm(&only.timer, 90);
     ck_assert_int_eq(belay_timers_poll(timers, 50), 1);
+    ck_assert_int_eq(belay_timers_stats(timers, &stats), 0);
+    ck_assert_uint_eq(stats.steps_back, 1);
+    end_service();
+}
+END_TEST
+
+START_TEST(stats_tell_how_late_timers_fired_that_were_armed_ahead)
+{
+    use_polled();
+    probe ahead, behind, waiting;
+    probe_init(&ahead);
+    probe_init(&behind);
+    probe_init(&waiting);
+    ck_assert_int_eq(belay_timers_poll(timers, 1000), 0);
+    bly_timer_arm(&ahead.timer, 1005);
+    bly_timer_arm(&behind.timer, 3);
+    bly_timer_arm(&waiting.timer, 2000);
+    ck_assert_int_eq(belay_timers_poll(timers, 1012), 2);
+    belay_timers_stats_data stats = {.size = sizeof stats};
+    ck_assert_int_eq(belay_timers_stats(timers, &stats), 0);
+    ck_assert_uint_eq(stats.armed, 1);
+    ck_assert_uint_eq(stats.fired, 2);
+    ck_assert_uint_eq(stats.steps_back, 0);
+    ck_assert_int_eq(stats.lateness_p50_ns, 7);
+    ck_assert_int_eq(stats.lateness_p99_ns, 7);
+    ck_assert_int_eq(stats.lateness_max_ns, 7);
+    bly_timer_disarm_wait(&waiting.timer);
+    end_service();
+}
+END_TEST
+
+START_TEST(stats_write_no_more_than_the_caller_knows)
+{
+    use_polled();
+    belay_timers_stats_data stats;
+    memset(&stats, 0xee, sizeof stats);
+    stats.size = offsetof(belay_timers_stats_data, fired);
+    ck_assert_int_eq(belay_timers_stats(timers, &stats), 0);
+    ck_assert_uint_eq(stats.size, offsetof(belay_timers_stats_data, fired));
+    ck_assert_uint_eq(stats.armed, 0);
+    ck_assert_uint_eq(stats.fired, UINT64_C(0xeeeeeeeeeeeeeeee));
+    stats.size = 3;
+    ck_assert_int_eq(belay_timers_stats(timers, &stats), BELAY_EINVAL);
+    ck_assert_int_eq(belay_timers_stats(timers, NULL), BELAY_EINVAL);
+    ck_assert_int_eq(belay_timers_stats(NULL, &stats), BELAY_EINVAL);
     end_service();
 }
 END_TEST
@@ -251,7 +314,7 @@ static void destroy_run(belay_task *task)
 {
     probe *self = bly_container(task, probe, task);
     bly_timer_disarm_wait(&self->timer);
-    bly_timers_unuse(timers);
+    end_uses();
     destroyed_inside = belay_timers_destroy(timers);
     free(self);
 }
@@ -344,7 +407,7 @@ static void disarm_gated(void *arg)
 
 START_TEST(disarm_wait_returns_after_the_running_function_though_it_arms_again)
 {
-    ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+    use(NULL);
     gated timer = {.deadline_ns = BELAY_NOW};
     bly_timer_init(&timer.timer, timers, gated_fire);
     bly_timer_arm(&timer.timer, BELAY_NOW);
@@ -356,13 +419,13 @@ START_TEST(disarm_wait_returns_after_the_running_function_though_it_arms_again)
     bly_thread_join(&thread);
     ck_assert(timer.ended_before_it);
     ck_assert_int_eq(belay_timers_next_deadline(timers), BELAY_FOREVER);
-    bly_timers_unuse(timers);
+    end_uses();
 }
 END_TEST
 
 START_TEST(disarm_returns_while_the_function_runs)
 {
-    ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+    use(NULL);
     gated timer = {.deadline_ns = BELAY_FOREVER};
     bly_timer_init(&timer.timer, timers, gated_fire);
     bly_timer_arm(&timer.timer, BELAY_NOW);
@@ -372,7 +435,7 @@ START_TEST(disarm_returns_while_the_function_runs)
     set_flag(&timer.may_end);
     bly_timer_disarm_wait(&timer.timer);
     ck_assert_uint_eq(bly_load(&timer.has_ended, BLY_ACQUIRE), 1);
-    bly_timers_unuse(timers);
+    end_uses();
 }
 END_TEST
 
@@ -392,20 +455,21 @@ static void deliver_only(bly_timer *timer)
 
 START_TEST(a_callback_on_the_service_s_thread_may_disarm_its_timer_for_good)
 {
-    ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+    use(NULL);
     probe only = {.task = {.run = wake_on_delivery}};
     bly_timer_init(&only.timer, timers, deliver_only);
     bly_timer_arm(&only.timer, BELAY_NOW);
     await_flag((uint32_t *)&only.calls);
-    bly_timers_unuse(timers);
+    end_uses();
 }
 END_TEST
 
 START_TEST(arming_earlier_wakes_the_sleeping_thread)
 {
-    ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+    use(NULL);
     gated far = {.may_end = 1, .deadline_ns = BELAY_FOREVER}, near = far;
     bly_timer_init(&far.timer, timers, gated_fire);
+    use(timers);
     bly_timer_init(&near.timer, timers, gated_fire);
     bly_timer_arm(&far.timer, BELAY_FOREVER - 1);
     bly_timer_arm(&near.timer, belay_time_add(belay_clock_now(NULL), 1000000));
@@ -413,7 +477,7 @@ START_TEST(arming_earlier_wakes_the_sleeping_thread)
     bly_timer_disarm_wait(&near.timer);
     bly_timer_disarm_wait(&far.timer);
     ck_assert_uint_eq(far.has_begun, 0);
-    bly_timers_unuse(timers);
+    end_uses();
 }
 END_TEST
 
@@ -423,7 +487,9 @@ UNIT_MAIN("time/timers", poll_fires_what_is_due_in_order_of_deadlines,
           a_disarmed_timer_does_not_fire, a_deadline_of_now_fires_at_the_next_poll,
           a_function_may_arm_its_timer_again,
           what_a_function_arms_in_the_past_fires_in_the_same_poll,
-          a_reading_that_steps_back_is_held, poll_from_a_callback_of_poll_is_busy,
+          a_reading_that_steps_back_is_held_and_counted,
+          stats_tell_how_late_timers_fired_that_were_armed_ahead,
+          stats_write_no_more_than_the_caller_knows, poll_from_a_callback_of_poll_is_busy,
           destroy_from_a_callback_of_poll_is_busy,
           a_function_may_disarm_for_good_and_free_its_timer, poll_refuses_bad_arguments,
           disarm_wait_returns_after_the_running_function_though_it_arms_again,
