@@ -1,0 +1,112 @@
+/* How many rows make a job. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/pack.h"
+#include "rows_of.h"
+
+static struct bly_template make_template(void)
+{
+    static const struct bly_template_opts opts = {.appends = true};
+    struct bly_template t = {0};
+    struct bly_words words = {0};
+    bly_words_text(&words, "echo");
+    ck_assert_ptr_null(bly_template_argv(&t, &words, &opts));
+    bly_words_free(&words);
+    return t;
+}
+
+/* The arguments of all jobs: joined by '-', a blank between jobs. */
+static const char *jobs(const char *sources, struct bly_pack_opts opts)
+{
+    static struct bly_bytes text;
+    struct bly_rows rows = {0};
+    struct bly_template t = make_template();
+    struct bly_pack pack = {.opts = opts, .rows = &rows, .template = &t};
+    struct bly_words args = {0};
+    rows_of(&rows, sources);
+    bly_bytes_clear(&text);
+    while (bly_pack_next(&pack, &args) == BLY_INPUT_RECORD) {
+        bly_bytes_text(&text, text.len > 0 ? " " : "");
+        bly_bytes_text(&text, args.count == 0 ? "()" : "");
+        for (size_t i = 0; i < args.count; i++) {
+            bly_bytes_print(&text, "%s%s", i > 0 ? "-" : "", bly_words_at(&args, i));
+        }
+    }
+    bly_words_free(&args);
+    bly_pack_free(&pack);
+    bly_rows_free(&rows);
+    bly_template_free(&t);
+    return bly_bytes_c(&text);
+}
+
+#define JOBS(sources, ...) jobs(sources, (struct bly_pack_opts){__VA_ARGS__})
+
+START_TEST(a_job_has_one_row)
+{
+    ck_assert_str_eq(JOBS("a b", .rows_max = 0), "a b");
+    ck_assert_str_eq(JOBS("a b|1 2", .rows_max = 0), "a-1 a-2 b-1 b-2");
+}
+END_TEST
+
+START_TEST(a_job_has_n_rows_the_last_one_what_is_left)
+{
+    ck_assert_str_eq(JOBS("1 2 3 4 5", .rows_max = 2), "1-2 3-4 5");
+    ck_assert_str_eq(JOBS("1 2 3 4 5 6", .rows_max = 3), "1-2-3 4-5-6");
+}
+END_TEST
+
+START_TEST(n0_makes_jobs_without_arguments)
+{
+    ck_assert_str_eq(JOBS("1 2", .rows_max = 1, .is_dropped = true), "() ()");
+}
+END_TEST
+
+START_TEST(filled_jobs_take_all_that_fits)
+{
+    ck_assert_str_eq(JOBS("1 2 3 4 5", .is_filled = true), "1-2-3-4-5");
+    ck_assert_str_eq(JOBS("1 2 3 4 5", .is_filled = true, .rows_max = 2), "1-2 3-4 5");
+}
+END_TEST
+
+START_TEST(filled_jobs_keep_to_the_length)
+{
+    /* "echo" and its end, then an argument of one byte with four bytes at most */
+    ck_assert_str_eq(JOBS("1 2 3 4 5", .is_filled = true, .length_max = 14), "1-2 3-4 5");
+    /* what fits nowhere goes alone */
+    ck_assert_str_eq(JOBS("a bbbbbbbbbbbbbbbbbbbb c", .is_filled = true, .length_max = 10),
+                     "a bbbbbbbbbbbbbbbbbbbb c");
+}
+END_TEST
+
+START_TEST(the_last_arguments_are_dealt_evenly)
+{
+    ck_assert_str_eq(JOBS("1 2 3 4 5 6 7", .is_filled = true, .spread = 3), "1-2-3 4-5 6-7");
+    ck_assert_str_eq(JOBS("1 2", .is_filled = true, .spread = 3), "1 2");
+    ck_assert_str_eq(JOBS("1", .is_filled = true, .spread = 3), "1");
+}
+END_TEST
+
+START_TEST(no_rows_make_no_job)
+{
+    struct bly_rows rows = {0};
+    struct bly_template t = make_template();
+    struct bly_pack pack = {.opts = {.is_filled = true}, .rows = &rows, .template = &t};
+    struct bly_words args = {0};
+    struct bly_input *input = bly_mem(sizeof *input);
+    bly_input_words(input);
+    ck_assert_ptr_null(bly_rows_add(&rows, input, false));
+    ck_assert_int_eq(bly_pack_next(&pack, &args), BLY_INPUT_END);
+    ck_assert_int_eq(bly_pack_next(&pack, &args), BLY_INPUT_END);
+    bly_words_free(&args);
+    bly_pack_free(&pack);
+    bly_rows_free(&rows);
+    bly_template_free(&t);
+}
+END_TEST
+
+UNIT_MAIN("cli/pack", a_job_has_one_row, a_job_has_n_rows_the_last_one_what_is_left,
+          n0_makes_jobs_without_arguments, filled_jobs_take_all_that_fits,
+          filled_jobs_keep_to_the_length, the_last_arguments_are_dealt_evenly, no_rows_make_no_job)
