@@ -2,9 +2,14 @@
  * belay/base.h: results, times and the few words that every part of belay shares.
  *
  * Results. 0 is full success. A positive result is a set of the three BELAY_ bits below. A negative
- * one is an error with one meaning in the whole library: -errno where errno has a name for it, a
- * number of belay's own from -1001 down where it has none. Each function lists its errors in the
- * order in which it checks them; the first that applies is returned. EINTR is never returned.
+ * one is an error with one meaning in the whole library [G-BASE-1]: -errno where errno has a name
+ * for it, a number of belay's own from -1001 down where it has none. Each function lists its errors
+ * in the order in which it checks them; the first that applies is returned. EINTR is never
+ * returned.
+ *
+ * Options structs begin with their size, so that program and library may be of different versions
+ * [G-BASE-2]. Zero is each option's default; an option that the library does not know is refused
+ * (BELAY_EINVAL) unless it is zero.
  *
  * Times are absolute int64_t nanoseconds on a clock (belay/clock.h). Adding saturates.
  *
@@ -96,7 +101,7 @@ BELAY_API const char *belay_version(void);
 
 /*
  * belay_time_add: time_ns + delay_ns, held at BELAY_FOREVER or just above BELAY_NOW where the sum
- * does not fit. BELAY_NOW and BELAY_FOREVER as time_ns are returned as they are.
+ * does not fit [G-BASE-3]. BELAY_NOW and BELAY_FOREVER as time_ns are returned as they are.
  * Errors: none. Context: any thread, never blocks.
  */
 BELAY_API int64_t belay_time_add(int64_t time_ns, int64_t delay_ns);

@@ -30,7 +30,7 @@ void bly_free(void *block);
  */
 void bly_memory_keep(void *block);
 
-/* bly_abort: writes one line that names the broken invariant to stderr and aborts. */
+/* bly_abort: writes one line that names the broken invariant to stderr and aborts [G-BASE-4]. */
 _Noreturn void bly_abort(const char *invariant, const char *file, int line);
 
 #endif

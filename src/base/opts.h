@@ -12,7 +12,8 @@
 /*
  * bly_opts_read: copies the options at src, a struct that begins with `uint32_t size`, to dst,
  * which has dst_size bytes. What a shorter, older struct lacks becomes zero; what a longer, newer
- * one adds must be zero. dst's own size field is dst_size afterwards. src NULL means all zero.
+ * one adds must be zero. dst's own size field is dst_size afterwards. src NULL means all zero
+ * [G-BASE-2].
  * Errors: BELAY_EINVAL (a size below 4 or above BLY_OPTS_SIZE_MAX; a tail that is not zero): dst is
  * unchanged then.
  */

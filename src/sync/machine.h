@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* bly_machine_cpus_allowed: CPUs in the calling thread's affinity mask; 0 when it cannot be read. */
+/* bly_machine_cpus_allowed: CPUs in the calling thread's affinity mask; 0 when that is unknown. */
 uint32_t bly_machine_cpus_allowed(void);
 
 /*

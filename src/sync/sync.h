@@ -59,8 +59,9 @@
  *   void bly_yield(void);   lets others run
  *
  * Threads. create returns 0 or BELAY_EAGAIN; opts may be NULL. The bly_thread stays where it is
- * until the join or detach. All signals are blocked in the new thread. An id is never 0 and never
- * used again. slack_least makes timed waits of the calling thread end as exactly as the system can.
+ * until the join, or, when it is detached, until fn has begun. All signals are blocked in the new
+ * thread [G-BASE-5]. An id is never 0 and never used again. slack_least makes timed waits of
+ * the calling thread end as exactly as the system can.
  *   int bly_thread_create(bly_thread *, const bly_thread_opts *, void (*fn)(void *), void *arg);
  *   void bly_thread_join(bly_thread *);
  *   void bly_thread_detach(bly_thread *);

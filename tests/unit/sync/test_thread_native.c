@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static int create_error, attr_error, stack_error, key_error, specific_error;
@@ -76,6 +77,42 @@ START_TEST(ids_are_never_zero_and_never_used_again)
             ck_assert_uint_ne(ids[i], ids[j]);
         }
     }
+}
+END_TEST
+
+static void finish_detached(void *arg)
+{
+    uint32_t *is_done = arg;
+    bly_store(is_done, 1u, BLY_RELEASE);
+    bly_futex_wake(is_done, 1);
+}
+
+START_TEST(detached_thread_runs_to_its_end_unjoined)
+{
+    static uint32_t is_done;
+    static bly_thread thread;
+    ck_assert_int_eq(bly_thread_create(&thread, NULL, finish_detached, &is_done), 0);
+    bly_thread_detach(&thread);
+    while (bly_load(&is_done, BLY_ACQUIRE) == 0) {
+        (void)bly_futex_wait(&is_done, 0, BELAY_FOREVER);
+    }
+}
+END_TEST
+
+static void take_slack(void *arg)
+{
+    int *slack_ns = arg;
+    bly_thread_slack_least();
+    *slack_ns = prctl(PR_GET_TIMERSLACK);
+}
+
+START_TEST(least_slack_is_that_of_the_thread_alone)
+{
+    int own_ns = prctl(PR_GET_TIMERSLACK);
+    int slack_ns = 0;
+    run(NULL, take_slack, &slack_ns);
+    ck_assert_int_eq(slack_ns, 1);
+    ck_assert_int_eq(prctl(PR_GET_TIMERSLACK), own_ns);
 }
 END_TEST
 
@@ -311,6 +348,7 @@ START_TEST(without_memory_for_the_key_the_next_set_tries_again)
 END_TEST
 
 UNIT_MAIN("sync/thread_native", ids_are_never_zero_and_never_used_again,
+          detached_thread_runs_to_its_end_unjoined, least_slack_is_that_of_the_thread_alone,
           signals_are_blocked_in_the_thread_alone, name_is_set_and_cut_to_what_the_system_takes,
           stack_has_the_size_asked_for_and_never_too_little,
           failing_creation_is_eagain_and_leaves_the_signals,
