@@ -24,9 +24,6 @@ typedef struct settings {
     bool is_fail_fast; /* the first failure ends the run */
 } settings;
 
-static const scenario *const tables[] = {litmus_scenarios, planted_scenarios, engine_scenarios,
-                                         time_scenarios};
-
 static uint64_t executions_total;
 static bool is_exhausted; /* the last run explored everything within its bounds */
 static int failed_total;
@@ -152,6 +149,8 @@ static bool is_named(const scenario *test, char **names)
 
 static void run_all(const settings *how, char **names, bool is_list)
 {
+    const scenario *const tables[] = {litmus_scenarios, planted_scenarios, engine_scenarios,
+                                      time_scenarios, sem_scenarios()};
     for (size_t i = 0; i < bly_count(tables); i++) {
         for (const scenario *test = tables[i]; test->name != NULL; test++) {
             if (!is_named(test, names)) {
