@@ -198,3 +198,35 @@ bly_heap_key bly_heap_key_of(const bly_heap *heap, const void *element)
 {
     return slot_at(heap, checked_place(heap, element))->key;
 }
+
+/*
+ * The place that a walk visits after `place`: its first child where that is wanted, else its next
+ * sister, else that of the nearest ancestor that has one. 0: the walk is over.
+ */
+static uint32_t next_of_walk(const bly_heap *heap, uint32_t place, bool wants_children)
+{
+    uint64_t child = first_child_of(place);
+    if (wants_children && child < heap->slots.used) {
+        return (uint32_t)child;
+    }
+    /* The last of four sisters has a place that is 3 more than a multiple of four, as the root. */
+    while (place % ARITY == ARITY - 1 || place + 1 == heap->slots.used) {
+        if (place == ROOT) {
+            return 0;
+        }
+        place = parent_of(place);
+    }
+    return place + 1;
+}
+
+uint32_t bly_heap_count_until(const bly_heap *heap, bly_heap_key last, uint32_t max)
+{
+    uint32_t found = 0;
+    uint32_t place = bly_heap_count(heap) == 0 ? 0 : ROOT;
+    while (place != 0 && found < max) {
+        bool is_counted = !is_before(&last, &slot_at(heap, place)->key);
+        found += is_counted;
+        place = next_of_walk(heap, place, is_counted);
+    }
+    return found;
+}

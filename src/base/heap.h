@@ -52,6 +52,12 @@ void bly_heap_rekey(bly_heap *heap, void *element, bly_heap_key key);
 /* bly_heap_key_of: the key of an element that is in the heap. */
 bly_heap_key bly_heap_key_of(const bly_heap *heap, const void *element);
 
+/*
+ * bly_heap_count_until: how many elements have a key that does not come after `last`; counts no
+ * further than `max`. O(the number returned).
+ */
+uint32_t bly_heap_count_until(const bly_heap *heap, bly_heap_key last, uint32_t max);
+
 /* bly_heap_is_sound: checks the whole structure, in O(n); for tests and deep assertions. */
 bool bly_heap_is_sound(const bly_heap *heap);
 

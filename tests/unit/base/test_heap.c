@@ -172,6 +172,30 @@ START_TEST(memory_goes_back_after_a_burst)
 }
 END_TEST
 
+START_TEST(counting_until_a_key_agrees_with_the_model)
+{
+    static item items[ITEMS];
+    bly_heap heap;
+    bly_heap_init(&heap, offsetof(item, place));
+    for (uint32_t used = 0; used < ITEMS; used++) {
+        if (used % 97 < 5) {
+            bly_heap_key last = some_key(next_random() % ITEMS);
+            uint32_t count = 0;
+            for (uint32_t i = 0; i < used; i++) {
+                count += compare(&items[i].key, &last) <= 0;
+            }
+            ck_assert_uint_eq(bly_heap_count_until(&heap, last, UINT32_MAX), count);
+            uint32_t max = count / 2;
+            ck_assert_uint_eq(bly_heap_count_until(&heap, last, max), max);
+        }
+        push(&heap, &items[used], some_key(used));
+    }
+    while (bly_heap_pop(&heap) != NULL) {
+    }
+    bly_heap_destroy(&heap);
+}
+END_TEST
+
 START_TEST(order_of_signed_numbers_is_kept)
 {
     static const int64_t numbers[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX};
@@ -216,4 +240,5 @@ END_TEST
 
 UNIT_MAIN("base/heap", empty_heap_has_no_first, pops_come_in_the_order_of_keys,
           equal_but_for_the_last_word_pops_by_the_last_word, random_history_agrees_with_the_model,
-          memory_goes_back_after_a_burst, order_of_signed_numbers_is_kept, misuse_aborts)
+          memory_goes_back_after_a_burst, counting_until_a_key_agrees_with_the_model,
+          order_of_signed_numbers_is_kept, misuse_aborts)
