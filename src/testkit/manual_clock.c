@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "sync/sync.h"
 #include "time/running.h"
+#include "time/watchers.h"
 
 /* The result of a sleep that has not ended. */
 #define ASLEEP  1u
@@ -35,19 +36,18 @@ typedef struct sleeper {
 } sleeper;
 
 typedef struct manual_clock {
-    belay_clock clock;           /* constant after create */
-    int64_t now_ns;              /* atomic: written under the lock by who moves the clock */
-    int64_t wall_offset_ns;      /* atomic: written under the lock by who moves the clock */
-    uint64_t order;              /* atomic: the last number given */
-    bly_mutex lock;              /* of what follows */
-    bool is_moving;              /* lock */
-    bly_list sleepers;           /* lock */
-    uint32_t sleeper_count;      /* lock */
-    uint32_t sleeper_changes;    /* atomic: written under the lock, slept on by await_sleepers */
-    bly_list drivers;            /* lock */
-    bly_running driver_running;  /* lock */
-    bly_list watchers;           /* lock: also marks of who goes through it, without on_change */
-    bly_running watcher_running; /* lock */
+    belay_clock clock;          /* constant after create */
+    int64_t now_ns;             /* atomic: written under the lock by who moves the clock */
+    int64_t wall_offset_ns;     /* atomic: written under the lock by who moves the clock */
+    uint64_t order;             /* atomic: the last number given */
+    bly_mutex lock;             /* of what follows */
+    bool is_moving;             /* lock */
+    bly_list sleepers;          /* lock */
+    uint32_t sleeper_count;     /* lock */
+    uint32_t sleeper_changes;   /* atomic: written under the lock, slept on by await_sleepers */
+    bly_list drivers;           /* lock */
+    bly_running driver_running; /* lock */
+    bly_watchers watchers;      /* lock */
 } manual_clock;
 
 static manual_clock *manual_of(belay_clock *clock)
@@ -185,7 +185,7 @@ static int manual_watch(belay_clock *clock, belay_clock_watcher *watcher)
 {
     manual_clock *self = manual_of(clock);
     bly_mutex_lock(&self->lock);
-    bly_list_push_back(&self->watchers, &watcher->link);
+    bly_watchers_add(&self->watchers, watcher);
     bly_mutex_unlock(&self->lock);
     return 0;
 }
@@ -194,8 +194,7 @@ static void manual_unwatch(belay_clock *clock, belay_clock_watcher *watcher)
 {
     manual_clock *self = manual_of(clock);
     bly_mutex_lock(&self->lock);
-    bly_list_remove(&watcher->link);
-    bly_running_wait(&self->watcher_running, watcher, &self->lock);
+    bly_watchers_remove(&self->watchers, watcher, &self->lock);
     bly_mutex_unlock(&self->lock);
 }
 
@@ -213,29 +212,6 @@ static void manual_undrive(belay_clock *clock, belay_clock_driver *driver)
     bly_mutex_lock(&self->lock);
     bly_list_remove(&driver->link);
     bly_running_wait(&self->driver_running, driver, &self->lock);
-    bly_mutex_unlock(&self->lock);
-}
-
-/* Calls each watcher that stands in the list now; a mark keeps the place meanwhile. */
-static void tell_watchers(manual_clock *self)
-{
-    belay_clock_watcher mark = {.on_change = NULL};
-    bly_mutex_lock(&self->lock);
-    bly_list_push_front(&self->watchers, &mark.link);
-    bly_list *next;
-    while ((next = bly_list_next(&self->watchers, &mark.link)) != NULL) {
-        belay_clock_watcher *watcher = bly_container(next, belay_clock_watcher, link);
-        bly_list_remove(&mark.link);
-        bly_list_insert_before(next->next, &mark.link);
-        bly_running_begin(&self->watcher_running, watcher);
-        bly_mutex_unlock(&self->lock);
-        watcher->on_change(watcher);
-        bly_mutex_lock(&self->lock);
-        if (bly_running_end(&self->watcher_running)) {
-            bly_running_wake(&self->watcher_running);
-        }
-    }
-    bly_list_remove(&mark.link);
     bly_mutex_unlock(&self->lock);
 }
 
@@ -352,7 +328,7 @@ int belay_manual_clock_create(int64_t now_ns, int64_t wall_ns, belay_clock **ret
     self->wall_offset_ns = belay_time_add(wall_ns, -now_ns);
     bly_list_init(&self->sleepers);
     bly_list_init(&self->drivers);
-    bly_list_init(&self->watchers);
+    bly_watchers_init(&self->watchers);
     *ret_clock = &self->clock;
     return 0;
 }
@@ -369,7 +345,7 @@ int belay_manual_clock_advance(belay_clock *clock, int64_t to_ns)
     }
     while (step(self, to_ns)) {
     }
-    tell_watchers(self);
+    bly_watchers_tell(&self->watchers, &self->lock);
     end_move(self);
     return 0;
 }
@@ -386,7 +362,7 @@ int belay_manual_clock_set_wall(belay_clock *clock, int64_t wall_ns)
     }
     /* relaxed: see manual_wall. */
     bly_store(&self->wall_offset_ns, belay_time_add(wall_ns, -manual_now(clock)), BLY_RELAXED);
-    tell_watchers(self);
+    bly_watchers_tell(&self->watchers, &self->lock);
     end_move(self);
     return 0;
 }
@@ -438,7 +414,7 @@ int belay_manual_clock_destroy(belay_clock *clock)
     manual_clock *self = manual_of(clock);
     bly_mutex_lock(&self->lock);
     bool is_busy = self->is_moving || self->sleeper_count != 0 ||
-                   !bly_list_is_empty(&self->drivers) || !bly_list_is_empty(&self->watchers);
+                   !bly_list_is_empty(&self->drivers) || !bly_list_is_empty(&self->watchers.list);
     bly_mutex_unlock(&self->lock);
     if (is_busy) {
         return BELAY_EBUSY;

@@ -29,7 +29,7 @@ struct belay_test_exec {
     uint64_t random;           /* who runs: state of the generator */
 };
 
-static int exec_submit(belay_executor *executor, belay_task *task, unsigned flags)
+static int submit_task(belay_executor *executor, belay_task *task, unsigned flags)
 {
     (void)flags;
     belay_test_exec *self = executor->data;
@@ -48,7 +48,7 @@ static int exec_submit(belay_executor *executor, belay_task *task, unsigned flag
     return result;
 }
 
-static void exec_attach(belay_executor *executor, int change)
+static void attach_object(belay_executor *executor, int change)
 {
     belay_test_exec *self = executor->data;
     bly_mutex_lock(&self->lock);
@@ -68,7 +68,7 @@ int belay_test_exec_create(const belay_test_exec_opts *opts, belay_test_exec **r
     if (self == NULL) {
         return BELAY_ENOMEM;
     }
-    self->executor = (belay_executor){.submit = exec_submit, .attach = exec_attach, .data = self};
+    self->executor = (belay_executor){.submit = submit_task, .attach = attach_object, .data = self};
     self->opts = own;
     self->random = own.seed != 0 ? own.seed : DEFAULT_SEED;
     *ret_exec = self;
