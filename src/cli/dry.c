@@ -6,7 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "feed.h"
 #include "files.h"
+#include "joblog.h"
+#include "resume.h"
 #include "say.h"
 
 enum { STATUS_OUTPUT_GONE = 141 };
@@ -31,7 +34,8 @@ static int print(const bly_job *job, struct bly_bytes *text)
     return bly_say_about("standard output", "%s", strerror(errno));
 }
 
-int bly_dry_run(struct bly_feed *feed)
+static int print_all(const struct bly_runopts *opts, struct bly_feed *feed,
+                     const struct bly_joblog *log)
 {
     struct bly_bytes text = {0};
     int status = 0;
@@ -41,7 +45,9 @@ int bly_dry_run(struct bly_feed *feed)
         result = bly_feed_next(feed, &job);
         if (result == BLY_INPUT_RECORD) {
             job->slot = 1;
-            status = print(job, &text);
+            if (bly_resume_verdict(opts->resume, log, job, &text) != BLY_RESUME_SKIP) {
+                status = print(job, &text);
+            }
             bly_job_free(job);
         } else if (result == BLY_INPUT_WAIT) {
             wait_for(bly_feed_fd(feed));
@@ -50,5 +56,26 @@ int bly_dry_run(struct bly_feed *feed)
         }
     }
     bly_bytes_free(&text);
+    return status;
+}
+
+int bly_dry_run(const struct bly_runopts *opts, char **words, uint32_t jobs)
+{
+    struct bly_joblog log = {0};
+    struct bly_feed feed = {0};
+    int status = 0;
+    if (opts->resume != BLY_RESUME_NO) {
+        status = bly_joblog_open(&log, opts->joblog, BLY_JOBLOG_LOOK);
+    }
+    if (status == 0 && opts->resume == BLY_RETRY_FAILED) {
+        bly_feed_open_log(&feed, opts, &log);
+    } else if (status == 0) {
+        status = bly_feed_open(&feed, opts, words, jobs);
+    }
+    if (status == 0) {
+        status = print_all(opts, &feed, &log);
+    }
+    bly_feed_close(&feed);
+    bly_joblog_close(&log);
     return status;
 }

@@ -2,9 +2,12 @@
 #ifndef BLY_CLI_DRY_H
 #define BLY_CLI_DRY_H
 
-#include "feed.h"
+#include "runopts.h"
 
-/* bly_dry_run: prints the command of each job of the batch, a line each. The exit status. */
-int bly_dry_run(struct bly_feed *feed);
+/*
+ * bly_dry_run: prints the command of each job of the batch that would run, a line each. `words` and
+ * `jobs`: see bly_engine_run. The exit status.
+ */
+int bly_dry_run(const struct bly_runopts *opts, char **words, uint32_t jobs);
 
 #endif

@@ -21,20 +21,28 @@
 #include <unistd.h>
 
 #include "belay/clock.h"
+#include "cpus.h"
 #include "feed.h"
 #include "files.h"
+#include "gate.h"
 #include "halt.h"
 #include "joblog.h"
 #include "launch.h"
+#include "median.h"
+#include "outcome.h"
 #include "printer.h"
 #include "proc/proc.h"
+#include "progress.h"
 #include "queue.h"
+#include "results.h"
+#include "resume.h"
 #include "say.h"
+#include "tag.h"
 
 /* Jobs made ahead of their start: enough that a free slot never waits for the input. */
 enum { AHEAD_MAX = 16, AHEAD_OF_LINES_MAX = 10000 };
 
-enum { STATUS_OUTPUT_GONE = 141, STATUS_TOO_BIG = 126 };
+enum { STATUS_OUTPUT_GONE = 141, TIMEOUT_AFTER_RUNS = 3 };
 
 enum state {
     STATE_WORKING,  /* jobs are started */
@@ -61,7 +69,11 @@ struct bly_engine {
     bool waits_input; /* its descriptor is watched */
     bool has_status;
     int status;
-    int64_t last_start_ns; /* --delay counts from here */
+    uint64_t accepted; /* jobs that were not skipped */
+    uint64_t last_seq; /* the number of the job made last */
+    struct bly_gate gate;
+    struct bly_median run_times; /* of what ended well */
+    struct bly_progress progress;
 };
 
 /* A run of a job, from its start to its end. */
@@ -98,8 +110,17 @@ static void fail_output(struct bly_engine *engine)
  * Feeding.
  */
 
+/* What needs the number of all jobs needs all of the input. */
+static bool wants_total(const struct bly_runopts *opts)
+{
+    return opts->shows_bar || opts->shows_eta || opts->halt.percent > 0;
+}
+
 static size_t ahead_max(const struct bly_engine *engine)
 {
+    if (wants_total(engine->opts)) {
+        return SIZE_MAX;
+    }
     return engine->feed.lines != NULL ? AHEAD_OF_LINES_MAX : AHEAD_MAX;
 }
 
@@ -111,30 +132,47 @@ static void on_input(int fd, uint32_t events, void *arg)
     engine->waits_input = false;
 }
 
-/* Must this job be left out, since the job log has it? */
-static bool is_known(struct bly_engine *engine, const bly_job *job)
+/*
+ * Jobs that will leave nothing: those before `seq` that were never made, with is_skipped `seq`
+ * too.
+ */
+static void skip_to(struct bly_engine *engine, uint64_t seq, bool is_skipped)
 {
-    if (engine->opts->resume == BLY_RESUME_NO) {
-        return false;
+    uint64_t end = is_skipped ? seq : seq - 1;
+    while (engine->last_seq < end) {
+        if (bly_printer_skip(&engine->printer, ++engine->last_seq) != 0) {
+            fail_output(engine);
+        }
     }
-    const struct bly_joblog_known *known = bly_joblog_find(&engine->joblog, job->seq);
-    return known != NULL && (known->is_done || engine->opts->resume == BLY_RESUME_REST);
+    engine->last_seq = seq;
+}
+
+static void refuse(struct bly_engine *engine, bly_job *job, const char *why)
+{
+    bly_say("job %" PRIu64 ": %s", job->seq, why);
+    bly_job_free(job);
+    stop(engine, BLY_SAY_OWN_ERROR);
 }
 
 static void accept(struct bly_engine *engine, bly_job *job)
 {
-    if (is_known(engine, job)) {
-        if (bly_printer_skip(&engine->printer, job->seq) != 0) {
-            fail_output(engine);
-        }
+    enum bly_resume_verdict verdict =
+        bly_resume_verdict(engine->opts->resume, &engine->joblog, job, &engine->text);
+    skip_to(engine, job->seq, verdict == BLY_RESUME_SKIP);
+    if (verdict == BLY_RESUME_DIFFERS) {
+        refuse(engine, job,
+               "the job log has another command under this number; is it the log of another "
+               "batch? Name another --joblog, or leave --resume out");
+        return;
+    }
+    if (verdict == BLY_RESUME_SKIP) {
         bly_job_free(job);
         return;
     }
+    engine->accepted++;
     const char *why = bly_queue_put(&engine->queue, job);
     if (why != NULL) {
-        bly_say("job %" PRIu64 ": --limit: %s", job->seq, why);
-        bly_job_free(job);
-        stop(engine, BLY_SAY_OWN_ERROR);
+        refuse(engine, job, why);
     }
 }
 
@@ -150,7 +188,7 @@ static void feed(struct bly_engine *engine)
             break;
         case BLY_INPUT_END:
             engine->is_fed = true;
-            engine->tally.total = engine->feed.count;
+            engine->tally.total = engine->accepted;
             break;
         case BLY_INPUT_WAIT:
             engine->waits_input = bly_proc_watch(engine->proc, bly_feed_fd(&engine->feed), EPOLLIN,
@@ -172,38 +210,21 @@ static void log_end(struct bly_engine *engine, const bly_job *job, const bly_pro
     if (engine->opts->joblog == NULL) {
         return;
     }
-    bly_bytes_clear(&engine->text);
-    bly_job_show(job, &engine->text);
-    int status = bly_proc_status(end);
-    struct bly_joblog_entry entry = {
-        .seq = job->seq,
-        .start_wall_ns = job->start_wall_ns,
-        .run_ns = end->start_ns > 0 ? end->end_ns - end->start_ns : 0,
-        .received = end->out != NULL ? bly_output_size(end->out) : 0,
-        .exit_value = end->is_timed_out ? -1 : (end->how == BLY_PROC_SIGNALED ? 0 : status),
-        .signal = end->is_timed_out ? SIGTERM : (end->how == BLY_PROC_SIGNALED ? end->code : 0),
-        .command = bly_bytes_c(&engine->text),
-        .command_len = engine->text.len,
-    };
+    struct bly_joblog_entry entry = bly_outcome_entry(job, end, &engine->text);
     if (bly_joblog_add(&engine->joblog, &entry) != 0) {
         bly_say_about(engine->opts->joblog, "%s; no more jobs are started", strerror(errno));
         stop(engine, BLY_SAY_OWN_ERROR);
     }
 }
 
-/* Why a command could not be run, for a person. */
-static void say_not_run(const bly_job *job, const bly_proc_end *end)
+static void keep_results(struct bly_engine *engine, const bly_job *job, const bly_proc_end *end)
 {
-    struct bly_words argv = {0};
-    bly_job_expand(job, &argv);
-    const char *what = argv.count > 0 ? bly_words_at(&argv, 0) : "";
-    if (end->stage == BLY_PROC_AT_CHDIR) {
-        bly_say_about(job->cwd != NULL ? job->cwd : ".", "%s; the job runs there",
-                      strerror(end->code));
-    } else if (end->stage == BLY_PROC_AT_EXEC || end->stage == BLY_PROC_AT_START) {
-        bly_say_about(what, "%s", end->code == ENOENT ? "command not found" : strerror(end->code));
+    const char *folder = engine->opts->results;
+    if (folder != NULL && bly_results_keep(folder, job, end->out, end->err) != 0) {
+        bly_say_about(folder, "job %" PRIu64 ": %s; no more jobs are started", job->seq,
+                      strerror(errno));
+        stop(engine, BLY_SAY_OWN_ERROR);
     }
-    bly_words_free(&argv);
 }
 
 /* Shows what an ended job left. Takes the outputs. */
@@ -246,9 +267,14 @@ static void conclude(struct run *run, const bly_proc_end *end)
     struct bly_engine *engine = run->engine;
     bool is_halted = end->is_stopped && engine->state == STATE_STOPPING;
     int status = bly_proc_status(end);
+    if (status == 0) {
+        bly_median_add(&engine->run_times, end->end_ns - end->start_ns);
+    }
     if (!is_halted) {
+        keep_results(engine, run->job, end);
         log_end(engine, run->job, end);
     }
+    bly_progress_clear(&engine->progress);
     leave(engine, run, end->out, end->err);
     if (!is_halted) {
         count(engine, status);
@@ -271,9 +297,7 @@ static void on_ended(const bly_proc_end *end, void *arg)
     engine->running--;
     engine->slots[job->slot - 1] = false;
     bly_queue_give_permits(&engine->queue, job);
-    if (end->how == BLY_PROC_FAILED && end->stage != BLY_PROC_AT_CANCEL) {
-        say_not_run(job, end);
-    }
+    bly_outcome_say(job, end);
     bool fails = bly_proc_status(end) != 0;
     if (fails && job->tries < job->tries_max && engine->state == STATE_WORKING) {
         bly_output_free(end->out);
@@ -312,23 +336,6 @@ static uint32_t free_slot(const struct bly_engine *engine)
     return slot + 1;
 }
 
-/* The tag of a job, or NULL when lines have none. */
-static char *make_tag(struct bly_engine *engine, const bly_job *job)
-{
-    if (!engine->opts->has_tag) {
-        return NULL;
-    }
-    struct bly_words words = {0};
-    struct bly_filling filling = {.args = &job->args, .seq = job->seq, .slot = job->slot};
-    bly_template_expand(&engine->tag, &filling, &words);
-    bly_bytes_clear(&engine->text);
-    for (size_t i = 0; i < words.count; i++) {
-        bly_bytes_print(&engine->text, "%s%s", i > 0 ? " " : "", bly_words_at(&words, i));
-    }
-    bly_words_free(&words);
-    return bly_mem_text(bly_bytes_c(&engine->text), engine->text.len);
-}
-
 static void show_command(struct bly_engine *engine, const bly_job *job)
 {
     if (engine->opts->shows_commands_err) {
@@ -339,7 +346,7 @@ static void show_command(struct bly_engine *engine, const bly_job *job)
     }
 }
 
-/* A run that proc did not take ends here as one that it could not start. */
+/* A run that proc did not take ends here as one that could not be started. */
 static void end_unstarted(struct run *run, int result)
 {
     bly_proc_end end = {.how = BLY_PROC_FAILED, .stage = BLY_PROC_AT_EXEC, .code = E2BIG};
@@ -348,13 +355,17 @@ static void end_unstarted(struct run *run, int result)
         end.code = errno != 0 ? errno : EAGAIN;
     }
     run->job->tries = run->job->tries_max;
-    if (result == BELAY_ETOOBIG) {
-        bly_say("job %" PRIu64
-                ": an argument is longer than the 131,072 bytes that the kernel allows; "
-                "pass the data in a file",
-                run->job->seq);
-    }
     on_ended(&end, run);
+}
+
+/* --timeout N%: of the median of what has ended well, once there are enough of these. */
+static void limit_time(struct bly_engine *engine, bly_job *job)
+{
+    double percent = engine->opts->timeout_percent;
+    if (percent > 0 && engine->run_times.count >= TIMEOUT_AFTER_RUNS) {
+        double median = (double)bly_median_get(&engine->run_times);
+        job->timeout_ns = (int64_t)(median * percent / 100);
+    }
 }
 
 static void start_one(struct bly_engine *engine, bly_job *job, int64_t now_ns)
@@ -366,8 +377,9 @@ static void start_one(struct bly_engine *engine, bly_job *job, int64_t now_ns)
     job->start_wall_ns = belay_clock_wall(NULL);
     engine->slots[job->slot - 1] = true;
     engine->running++;
-    engine->last_start_ns = now_ns;
-    run->tag = make_tag(engine, job);
+    bly_gate_started(&engine->gate, now_ns);
+    limit_time(engine, job);
+    run->tag = bly_tag_make(&engine->tag, job);
     show_command(engine, job);
     struct bly_launch_calls calls = {.ended = on_ended, .arg = run};
     if (engine->opts->mode == BLY_OUTPUT_LINES) {
@@ -380,25 +392,14 @@ static void start_one(struct bly_engine *engine, bly_job *job, int64_t now_ns)
     }
 }
 
-/* When the next start is allowed by --delay. */
-static int64_t start_gate(const struct bly_engine *engine)
-{
-    int64_t gate = 0;
-    if (engine->opts->delay_ns == 0 || engine->last_start_ns == 0) {
-        return 0;
-    }
-    return __builtin_add_overflow(engine->last_start_ns, engine->opts->delay_ns, &gate) ? INT64_MAX
-                                                                                        : gate;
-}
-
 /* Starts what may start. Gives when to look again. */
 static int64_t start(struct bly_engine *engine)
 {
     while (engine->state == STATE_WORKING && engine->running < engine->jobs_max) {
         int64_t now_ns = belay_clock_now(NULL);
-        int64_t gate = start_gate(engine);
-        if (now_ns < gate && bly_queue_count(&engine->queue) > 0) {
-            return gate;
+        int64_t open_ns = bly_gate_open_ns(&engine->gate, now_ns);
+        if (now_ns < open_ns && bly_queue_count(&engine->queue) > 0) {
+            return open_ns;
         }
         bly_job *job = bly_queue_take(&engine->queue, now_ns);
         if (job == NULL) {
@@ -449,24 +450,6 @@ static int open_proc(struct bly_engine *engine)
     return 0;
 }
 
-static int open_tag(struct bly_engine *engine)
-{
-    const struct bly_runopts *opts = engine->opts;
-    if (!opts->has_tag) {
-        return 0;
-    }
-    struct bly_words words = {0};
-    struct bly_template_opts how = {.whole = opts->whole};
-    const char *text = opts->tag;
-    if (text == NULL) {
-        text = opts->whole != NULL ? opts->whole : "{}";
-    }
-    bly_words_text(&words, text);
-    const char *why = bly_template_argv(&engine->tag, &words, &how);
-    bly_words_free(&words);
-    return why != NULL ? bly_say_about(text, "%s", why) : 0;
-}
-
 static int open_joblog(struct bly_engine *engine)
 {
     const char *path = engine->opts->joblog;
@@ -482,6 +465,21 @@ static int open_joblog(struct bly_engine *engine)
     return bly_joblog_open(&engine->joblog, path + (path[0] == '+' ? 1 : 0), mode);
 }
 
+static int64_t draw(struct bly_engine *engine)
+{
+    if (engine->progress.fd < 0) {
+        return INT64_MAX;
+    }
+    struct bly_progress_state state = {
+        .tally = &engine->tally, .running = engine->running, .now_ns = belay_clock_now(NULL)};
+    return bly_progress_draw(&engine->progress, &state);
+}
+
+static void clear_progress(void *arg)
+{
+    bly_progress_clear(arg);
+}
+
 static void work(struct bly_engine *engine)
 {
     /* Jobs have been given the old disposition; a reader of stdout that leaves is an error here. */
@@ -489,6 +487,8 @@ static void work(struct bly_engine *engine)
     feed(engine);
     for (;;) {
         int64_t again_ns = start(engine);
+        int64_t draw_ns = draw(engine);
+        again_ns = draw_ns < again_ns ? draw_ns : again_ns;
         if (is_over(engine)) {
             break;
         }
@@ -503,21 +503,49 @@ static void work(struct bly_engine *engine)
     }
 }
 
+static int open_results(struct bly_engine *engine)
+{
+    const char *folder = engine->opts->results;
+    if (folder != NULL && bly_results_open(folder) != 0) {
+        return bly_say_about(folder, "%s; results cannot be kept there", strerror(errno));
+    }
+    return 0;
+}
+
+static void open_gate(struct bly_engine *engine)
+{
+    const struct bly_runopts *opts = engine->opts;
+    bool needs_cpus = opts->load.kind != BLY_AMOUNT_NONE;
+    engine->gate = (struct bly_gate){
+        .delay_ns = opts->delay_ns,
+        .load_max = bly_number_load(&opts->load, needs_cpus ? bly_cpus_count() : 1),
+        .memory_least = opts->memory_free,
+        .load = bly_cpus_load,
+        .memory = bly_cpus_memory,
+    };
+}
+
 /* The keeper first: it must not hold what is opened later. */
 static int open_engine(struct bly_engine *engine, char **words)
 {
     int status = open_proc(engine);
     if (status == 0) {
+        status = open_joblog(engine);
+    }
+    if (status == 0 && engine->opts->resume == BLY_RETRY_FAILED) {
+        bly_feed_open_log(&engine->feed, engine->opts, &engine->joblog);
+    } else if (status == 0) {
         status = bly_feed_open(&engine->feed, engine->opts, words, engine->jobs_max);
     }
     if (status == 0) {
-        status = open_tag(engine);
+        status = bly_tag_open(&engine->tag, engine->opts);
     }
-    return status == 0 ? open_joblog(engine) : status;
+    return status == 0 ? open_results(engine) : status;
 }
 
 static void close_engine(struct bly_engine *engine)
 {
+    bly_progress_free(&engine->progress);
     bly_printer_free(&engine->printer);
     bly_proc_destroy(engine->proc);
     bly_queue_free(&engine->queue);
@@ -537,11 +565,16 @@ int bly_engine_run(const struct bly_runopts *opts, char **words, uint32_t jobs)
     engine.slots = bly_mem(jobs * sizeof *engine.slots);
     bly_queue_init(&engine.queue);
     bly_printer_init(&engine.printer, STDOUT_FILENO, STDERR_FILENO, opts->keeps_order);
+    open_gate(&engine);
     int status = open_engine(&engine, words);
+    bly_progress_init(&engine.progress, STDERR_FILENO, opts->shows_bar, opts->shows_eta,
+                      belay_clock_now(NULL));
+    bly_say_before(clear_progress, &engine.progress);
     if (status == 0) {
         work(&engine);
         status = engine.status;
     }
+    bly_say_before(NULL, NULL);
     close_engine(&engine);
     return status;
 }

@@ -121,11 +121,18 @@ int bly_feed_open(struct bly_feed *feed, const struct bly_runopts *opts, char **
     return status;
 }
 
+void bly_feed_open_log(struct bly_feed *feed, const struct bly_runopts *opts,
+                       const struct bly_joblog *log)
+{
+    *feed = (struct bly_feed){.opts = opts, .log = log, .start_ns = find_start(opts)};
+}
+
 /* What the batch asks for on behalf of every job. */
-static bly_job *make_job(struct bly_feed *feed)
+static bly_job *make_job(struct bly_feed *feed, uint64_t seq)
 {
     const struct bly_runopts *opts = feed->opts;
-    bly_job *job = bly_job_create(++feed->count);
+    bly_job *job = bly_job_create(seq);
+    feed->count++;
     job->template = &feed->template;
     job->start_ns = feed->start_ns;
     job->priority = opts->priority;
@@ -136,10 +143,18 @@ static bly_job *make_job(struct bly_feed *feed)
     return job;
 }
 
+static void set_line(bly_job *job, const char *line, size_t len)
+{
+    static const struct bly_template_opts literal = {.is_literal = true};
+    const char *why = bly_template_line(&job->own, line, len, &literal);
+    assert(why == NULL);
+    (void)why;
+    job->template = &job->own;
+}
+
 /* Without a command, the arguments are the line. */
 static void make_line(struct bly_feed *feed, bly_job *job)
 {
-    static const struct bly_template_opts literal = {.is_literal = true};
     bly_bytes_clear(&feed->line);
     for (size_t i = 0; i < job->args.count; i++) {
         if (i > 0) {
@@ -147,11 +162,24 @@ static void make_line(struct bly_feed *feed, bly_job *job)
         }
         bly_bytes_add(&feed->line, bly_words_at(&job->args, i), bly_words_len(&job->args, i));
     }
-    const char *why =
-        bly_template_line(&job->own, bly_bytes_c(&feed->line), feed->line.len, &literal);
-    assert(why == NULL);
-    (void)why;
-    job->template = &job->own;
+    set_line(job, bly_bytes_c(&feed->line), feed->line.len);
+}
+
+static enum bly_input_result next_of_log(struct bly_feed *feed, bly_job **ret_job)
+{
+    const struct bly_joblog *log = feed->log;
+    while (feed->log_next < log->count && log->known[feed->log_next].is_done) {
+        feed->log_next++;
+    }
+    if (feed->log_next == log->count) {
+        return BLY_INPUT_END;
+    }
+    const struct bly_joblog_known *known = &log->known[feed->log_next++];
+    bly_bytes_clear(&feed->line);
+    bly_bytes_add(&feed->line, bly_bytes_c(&log->commands) + known->command, known->command_len);
+    *ret_job = make_job(feed, known->seq);
+    set_line(*ret_job, bly_bytes_c(&feed->line), feed->line.len);
+    return BLY_INPUT_RECORD;
 }
 
 static enum bly_input_result say_broken(const struct bly_input *input)
@@ -170,7 +198,7 @@ static enum bly_input_result next_of_lines(struct bly_feed *feed, bly_job **ret_
     if (result != BLY_INPUT_RECORD) {
         return result;
     }
-    bly_job *job = make_job(feed);
+    bly_job *job = make_job(feed, feed->count + 1);
     struct bly_bytes why = {0};
     if (bly_jsonl_read(line, feed->has_template, job, &why) != 0) {
         bly_say_about(feed->lines->name, "line %" PRIu64 ": %s", feed->lines->count,
@@ -185,6 +213,9 @@ static enum bly_input_result next_of_lines(struct bly_feed *feed, bly_job **ret_
 
 enum bly_input_result bly_feed_next(struct bly_feed *feed, bly_job **ret_job)
 {
+    if (feed->log != NULL) {
+        return next_of_log(feed, ret_job);
+    }
     if (feed->lines != NULL) {
         return next_of_lines(feed, ret_job);
     }
@@ -195,7 +226,7 @@ enum bly_input_result bly_feed_next(struct bly_feed *feed, bly_job **ret_job)
     if (result != BLY_INPUT_RECORD) {
         return result;
     }
-    bly_job *job = make_job(feed);
+    bly_job *job = make_job(feed, feed->count + 1);
     bly_words_copy(&job->args, &feed->args);
     if (!feed->has_template) {
         make_line(feed, job);

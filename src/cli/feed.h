@@ -6,6 +6,7 @@
 #define BLY_CLI_FEED_H
 
 #include "job.h"
+#include "joblog.h"
 #include "pack.h"
 #include "rows.h"
 #include "runopts.h"
@@ -19,13 +20,22 @@ struct bly_feed {
     struct bly_template template;
     struct bly_rows rows;
     struct bly_pack pack;
-    struct bly_input *lines; /* --jsonl: the lines, NULL else */
-    struct bly_words args;   /* scratch */
-    struct bly_bytes line;   /* scratch */
-    uint64_t count;          /* jobs made */
-    int64_t start_ns;        /* monotonic: no job before it */
+    struct bly_input *lines;      /* --jsonl: the lines, NULL else */
+    const struct bly_joblog *log; /* --retry-failed: its failed jobs are the batch */
+    size_t log_next;
+    struct bly_words args; /* scratch */
+    struct bly_bytes line; /* scratch */
+    uint64_t count;        /* jobs made */
+    int64_t start_ns;      /* monotonic: no job before it */
     bool is_ended;
 };
+
+/*
+ * bly_feed_open_log: the jobs of a job log that failed, by the commands in it. Borrows opts and log
+ * until bly_feed_close.
+ */
+void bly_feed_open_log(struct bly_feed *feed, const struct bly_runopts *opts,
+                       const struct bly_joblog *log);
 
 /*
  * bly_feed_open: reads the words behind the options (NULL-terminated, borrowed like opts until

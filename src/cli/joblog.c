@@ -185,7 +185,7 @@ static int look(struct bly_joblog *log, const char *path, enum bly_joblog_mode m
     size_t size = 0;
     if (bly_files_read_all(log->fd, &text, BLY_JOBLOG_SIZE_MAX) != 0) {
         status = bly_say_about(path, "%s; the job log cannot be read", strerror(errno));
-    } else if (mode == BLY_JOBLOG_READ) {
+    } else if (mode != BLY_JOBLOG_APPEND) {
         status = read_known(log, path, &text, &size);
     } else {
         const char *last = text.len > 0 ? memrchr(text.at, '\n', text.len) : NULL;
@@ -196,9 +196,23 @@ static int look(struct bly_joblog *log, const char *path, enum bly_joblog_mode m
     return status;
 }
 
+/* --dry-run: the log is not made, not cut and not written. */
+static int look_only(struct bly_joblog *log, const char *path)
+{
+    off_t size = 0;
+    log->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (log->fd < 0) {
+        return errno == ENOENT ? 0 : bly_say_about(path, "%s", strerror(errno));
+    }
+    return look(log, path, BLY_JOBLOG_LOOK, &size);
+}
+
 int bly_joblog_open(struct bly_joblog *log, const char *path, enum bly_joblog_mode mode)
 {
     *log = (struct bly_joblog){0};
+    if (mode == BLY_JOBLOG_LOOK) {
+        return look_only(log, path);
+    }
     int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (mode == BLY_JOBLOG_NEW ? O_TRUNC : 0);
     log->fd = open(path, flags, MODE_OF_NEW_FILE);
     if (log->fd < 0) {

@@ -45,6 +45,7 @@ enum bly_joblog_mode {
     BLY_JOBLOG_NEW,    /* an empty log */
     BLY_JOBLOG_APPEND, /* go on behind what is there */
     BLY_JOBLOG_READ,   /* the same, and know what is there */
+    BLY_JOBLOG_LOOK,   /* know what is there, if there is anything, and write nothing */
 };
 
 /* A job that the log already knows. */

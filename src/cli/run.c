@@ -8,7 +8,6 @@
 #include "cpus.h"
 #include "dry.h"
 #include "engine.h"
-#include "feed.h"
 #include "help.h"
 #include "runopts.h"
 #include "say.h"
@@ -46,18 +45,11 @@ static int check(const struct bly_runopts *opts)
         bly_say("--resume: there is no job log to go on from; add --joblog FILE");
         return BLY_SAY_OWN_ERROR;
     }
-    return 0;
-}
-
-static int dry_run(const struct bly_runopts *opts, char **words, uint32_t jobs)
-{
-    struct bly_feed feed;
-    int status = bly_feed_open(&feed, opts, words, jobs);
-    if (status == 0) {
-        status = bly_dry_run(&feed);
+    if (opts->results != NULL && opts->mode == BLY_OUTPUT_RAW) {
+        bly_say("--results: with -u jobs write to the terminal themselves; leave one of them out");
+        return BLY_SAY_OWN_ERROR;
     }
-    bly_feed_close(&feed);
-    return status;
+    return 0;
 }
 
 static int run_batch(const struct bly_runopts *opts, char **words)
@@ -67,7 +59,7 @@ static int run_batch(const struct bly_runopts *opts, char **words)
         return status;
     }
     uint32_t jobs = find_jobs(opts);
-    return opts->is_dry ? dry_run(opts, words, jobs) : bly_engine_run(opts, words, jobs);
+    return opts->is_dry ? bly_dry_run(opts, words, jobs) : bly_engine_run(opts, words, jobs);
 }
 
 int bly_run(int argc, char **argv)

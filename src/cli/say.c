@@ -19,8 +19,22 @@ static void add_formatted(struct bly_bytes *line, const char *format, va_list va
     }
 }
 
+static struct {
+    void (*fn)(void *arg);
+    void *arg;
+} before; /* the command's only thread */
+
+void bly_say_before(void (*fn)(void *arg), void *arg)
+{
+    before.fn = fn;
+    before.arg = arg;
+}
+
 static void write_line(struct bly_bytes *line)
 {
+    if (before.fn != NULL) {
+        before.fn(before.arg);
+    }
     bly_bytes_byte(line, '\n');
     bly_files_write(2, line->at, line->len);
     bly_bytes_free(line);

@@ -15,6 +15,12 @@ enum { BLY_SAY_OWN_ERROR = 255, BLY_SAY_SHOWN_MAX = 400 };
 void bly_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * bly_say_before: `fn` (NULL: nothing) is called before each message, so that a line that is being
+ * drawn on the terminal can be taken away.
+ */
+void bly_say_before(void (*fn)(void *arg), void *arg);
+
+/*
  * bly_say_about: writes "belay run: THING: " and the rest, where `thing` is a user's text.
  * Gives BLY_SAY_OWN_ERROR, for `return bly_say_about(…)`.
  */

@@ -75,6 +75,16 @@ bool bly_template_has_holes(const struct bly_template *t)
     return false;
 }
 
+bool bly_template_has_slot(const struct bly_template *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->parts[i].is_hole && t->parts[i].hole.kind == BLY_HOLE_SLOT) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *bly_template_argv(struct bly_template *t, const struct bly_words *words,
                               const struct bly_template_opts *opts)
 {

@@ -68,6 +68,9 @@ const char *bly_template_line(struct bly_template *t, const char *line, size_t l
 /* bly_template_has_holes: is there any replacement string in it? */
 bool bly_template_has_holes(const struct bly_template *t);
 
+/* bly_template_has_slot: does the command depend on the slot it runs in? */
+bool bly_template_has_slot(const struct bly_template *t);
+
 /* bly_template_expand: appends the command of a job to ret_argv, ready to be executed. */
 void bly_template_expand(const struct bly_template *t, const struct bly_filling *filling,
                          struct bly_words *ret_argv);

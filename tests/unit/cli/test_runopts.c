@@ -110,8 +110,9 @@ END_TEST
 
 START_TEST(options_said_no_to_are_refused)
 {
-    static const char *const names[] = {"--pipe", "--sshlogin=h", "-Sh",    "--transfer", "--semaphore",
-                                  "--plus", "--rpl=x",      "--tmux", "--header=:"};
+    static const char *const names[] = {"--pipe",     "--sshlogin=h", "-Sh",
+                                        "--transfer", "--semaphore",  "--plus",
+                                        "--rpl=x",    "--tmux",       "--header=:"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         REFUSED(names[i]);
     }
