@@ -2,6 +2,7 @@
 
 #include "deliver/event.h"
 #include "sync/sync.h"
+#include "fault.h"
 #include "unit.h"
 
 #include <poll.h>
@@ -402,6 +403,16 @@ START_TEST(a_forked_child_s_submit_finds_it_closed)
 }
 END_TEST
 
+START_TEST(create_without_memory_leaves_nothing)
+{
+    fault_alloc_in = 1;
+    ck_assert_int_eq(belay_mailbox_create(NULL, &box), BELAY_ENOMEM);
+    ck_assert_ptr_null(box);
+    use_box();
+    end_box();
+}
+END_TEST
+
 UNIT_MAIN("deliver/mailbox", create_refuses_bad_arguments,
           run_calls_tasks_in_the_order_of_their_submits,
           the_descriptor_is_readable_while_tasks_wait, run_takes_at_most_max_and_keeps_the_order,
@@ -412,4 +423,4 @@ UNIT_MAIN("deliver/mailbox", create_refuses_bad_arguments,
           only_the_submit_that_finds_the_box_empty_signals,
           create_without_descriptors_is_an_io_error, a_polling_loop_misses_nothing_of_two_producers,
           destroy_after_the_last_task_waits_for_its_submit_to_end,
-          a_forked_child_s_submit_finds_it_closed)
+          a_forked_child_s_submit_finds_it_closed, create_without_memory_leaves_nothing)

@@ -4,6 +4,7 @@
 #include "sync/sync.h"
 #include "time/parker.h"
 #include "time/timers.h"
+#include "fault.h"
 #include "unit.h"
 
 #define START_NS 1000
@@ -408,6 +409,14 @@ START_TEST(a_timer_before_a_thread_s_deadline_may_wake_it)
 }
 END_TEST
 
+START_TEST(create_without_memory_leaves_nothing)
+{
+    fault_alloc_in = 1;
+    ck_assert_int_eq(belay_manual_clock_create(0, 0, &manual), BELAY_ENOMEM);
+    ck_assert_ptr_null(manual);
+}
+END_TEST
+
 UNIT_MAIN("testkit/manual_clock", create_refuses_bad_arguments, other_clocks_are_refused,
           it_stands_still_until_it_is_moved, advance_refuses_to_go_back_or_to_the_end_of_time,
           set_wall_moves_the_time_of_day_alone, advance_fires_timers_deadline_by_deadline,
@@ -417,4 +426,4 @@ UNIT_MAIN("testkit/manual_clock", create_refuses_bad_arguments, other_clocks_are
           destroy_of_a_used_clock_is_busy, watchers_are_told_after_each_move,
           wait_answers_at_once_when_there_is_nothing_to_wait_for,
           advance_wakes_threads_whose_deadline_came, unpark_wakes_its_thread_and_no_other,
-          a_timer_before_a_thread_s_deadline_may_wake_it)
+          a_timer_before_a_thread_s_deadline_may_wake_it, create_without_memory_leaves_nothing)

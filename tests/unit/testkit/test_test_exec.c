@@ -2,6 +2,7 @@
 
 #include "sync/sync.h"
 #include "time/timers.h"
+#include "fault.h"
 #include "unit.h"
 
 #define TASKS 8
@@ -308,10 +309,19 @@ START_TEST(run_until_refuses_bad_arguments)
 }
 END_TEST
 
+START_TEST(create_without_memory_leaves_nothing)
+{
+    fault_alloc_in = 1;
+    ck_assert_int_eq(belay_test_exec_create(NULL, &exec), BELAY_ENOMEM);
+    ck_assert_ptr_null(exec);
+}
+END_TEST
+
 UNIT_MAIN("testkit/test_exec", create_refuses_bad_arguments, nothing_runs_by_itself,
           fifo_runs_in_the_order_of_the_submits, a_seed_decides_the_order, the_test_chooses,
           choosing_no_task_is_an_error_and_runs_nothing,
           run_includes_what_tasks_submit_and_stops_at_max, stepping_from_a_task_is_busy,
           a_waiting_task_is_not_taken_twice, refuse_answers_the_next_submits,
           destroy_is_busy_while_tasks_wait_or_something_is_attached,
-          run_until_jumps_from_deadline_to_deadline, run_until_refuses_bad_arguments)
+          run_until_jumps_from_deadline_to_deadline, run_until_refuses_bad_arguments,
+          create_without_memory_leaves_nothing)

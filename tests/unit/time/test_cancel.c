@@ -3,6 +3,7 @@
 #include "deliver/deliver.h"
 #include "deliver/event.h"
 #include "sync/sync.h"
+#include "fault.h"
 #include "unit.h"
 
 #include <poll.h>
@@ -398,6 +399,16 @@ START_TEST(the_last_unref_of_a_child_races_its_parent_s_fire)
 }
 END_TEST
 
+START_TEST(create_without_memory_leaves_the_parent_alone)
+{
+    belay_cancel *parent = new_token(NULL, 0), *child = NULL;
+    fault_alloc_in = 1;
+    ck_assert_int_eq(belay_cancel_create(parent, 0, &child), BELAY_ENOMEM);
+    ck_assert_ptr_null(child);
+    belay_cancel_unref(parent);
+}
+END_TEST
+
 UNIT_MAIN("time/cancel", create_refuses_bad_arguments, null_is_no_token, fire_works_once,
           fire_calls_registrations_in_order, register_with_a_fired_token_is_refused,
           a_registration_holds_a_reference, a_registration_can_be_used_again,
@@ -411,4 +422,5 @@ UNIT_MAIN("time/cancel", create_refuses_bad_arguments, null_is_no_token, fire_wo
           fd_of_a_fired_token_is_readable_at_once, fd_of_a_child_is_readable_when_the_parent_fires,
           fd_without_descriptors_is_an_error_and_leaves_the_token,
           unregister_races_fire_and_its_function_is_over_when_it_returns,
-          the_last_unref_of_a_child_races_its_parent_s_fire)
+          the_last_unref_of_a_child_races_its_parent_s_fire,
+          create_without_memory_leaves_the_parent_alone)

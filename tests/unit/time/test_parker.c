@@ -1,6 +1,7 @@
 #include "time/parker.h"
 
 #include "sync/sync.h"
+#include "fault.h"
 #include "unit.h"
 
 START_TEST(self_is_one_parker_a_thread)
@@ -107,6 +108,15 @@ START_TEST(the_parker_of_an_ended_thread_is_used_again)
 }
 END_TEST
 
+START_TEST(self_without_memory_is_null_and_can_be_asked_again)
+{
+    fault_alloc_in = 1;
+    ck_assert_ptr_null(bly_parker_self());
+    ck_assert_ptr_nonnull(bly_parker_self());
+}
+END_TEST
+
 UNIT_MAIN("time/parker", self_is_one_parker_a_thread, an_unpark_before_the_park_is_consumed_by_it,
           reset_forgets_an_unpark, park_times_out_at_its_deadline,
-          no_unpark_is_lost_between_two_threads, the_parker_of_an_ended_thread_is_used_again)
+          no_unpark_is_lost_between_two_threads, the_parker_of_an_ended_thread_is_used_again,
+          self_without_memory_is_null_and_can_be_asked_again)

@@ -1,6 +1,7 @@
 #include "time/timers_int.h"
 
 #include "deliver/deliver.h"
+#include "fault.h"
 #include "unit.h"
 
 #include <sys/wait.h>
@@ -194,10 +195,50 @@ START_TEST(a_forked_child_has_a_service_of_its_own_and_joins_none)
 }
 END_TEST
 
+START_TEST(create_without_memory_or_thread_leaves_nothing)
+{
+    belay_timers *timers = NULL;
+    fault_alloc_in = 1;
+    ck_assert_int_eq(belay_timers_create(NULL, &timers), BELAY_ENOMEM);
+    fault_thread_in = 1;
+    ck_assert_int_eq(belay_timers_create(NULL, &timers), BELAY_EAGAIN);
+    ck_assert_ptr_null(timers);
+}
+END_TEST
+
+START_TEST(a_first_use_that_fails_leaves_nothing_shared)
+{
+    belay_timers *timers = NULL;
+    for (uint32_t call = 1; call <= 2; call++) {
+        fault_alloc_in = call;
+        ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), BELAY_ENOMEM);
+        ck_assert_uint_eq(fault_alloc_in, 0);
+    }
+    fault_thread_in = 1;
+    ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), BELAY_EAGAIN);
+    ck_assert_ptr_null(timers);
+    ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+    bly_timers_unuse(timers);
+}
+END_TEST
+
+START_TEST(a_use_that_fails_leaves_the_others)
+{
+    belay_timers *timers = NULL, *second = NULL;
+    ck_assert_int_eq(belay_timers_create(NULL, &timers), 0);
+    fault_alloc_in = 1;
+    ck_assert_int_eq(bly_timers_use(timers, NULL, &second), BELAY_ENOMEM);
+    ck_assert_ptr_null(second);
+    ck_assert_int_eq(belay_timers_destroy(timers), 0);
+}
+END_TEST
+
 UNIT_MAIN("time/service", create_refuses_bad_arguments,
           create_without_options_starts_and_destroy_joins, destroy_of_a_used_service_is_busy,
           use_with_another_clock_is_refused, one_service_is_shared_for_each_clock,
           the_last_use_may_end_on_the_service_s_own_thread,
           the_last_use_may_end_in_an_inline_callback_elsewhere,
           destroy_in_an_inline_callback_would_wait_and_is_refused, first_and_last_uses_race,
-          UNIT_UNLESS_TSAN(a_forked_child_has_a_service_of_its_own_and_joins_none))
+          UNIT_UNLESS_TSAN(a_forked_child_has_a_service_of_its_own_and_joins_none),
+          create_without_memory_or_thread_leaves_nothing,
+          a_first_use_that_fails_leaves_nothing_shared, a_use_that_fails_leaves_the_others)

@@ -2,6 +2,7 @@
 
 #include "deliver/deliver.h"
 #include "sync/sync.h"
+#include "fault.h"
 #include "unit.h"
 
 #include <sys/wait.h>
@@ -197,8 +198,23 @@ START_TEST(a_forked_child_forgets_the_watchers)
 }
 END_TEST
 
+START_TEST(watch_without_memory_or_thread_leaves_nothing)
+{
+    bly_wall_steps = &fake;
+    observer only = new_observer();
+    fault_alloc_in = 1;
+    ck_assert_int_eq(bly_wall_watch(&only.watcher), BELAY_EAGAIN);
+    fault_thread_in = 1;
+    ck_assert_int_eq(bly_wall_watch(&only.watcher), BELAY_EAGAIN);
+    ck_assert_int_eq(open_fds, 0);
+    ck_assert_int_eq(bly_wall_watch(&only.watcher), 0);
+    bly_wall_unwatch(&only.watcher);
+}
+END_TEST
+
 UNIT_MAIN("time/wall", each_watcher_is_told_of_each_step,
           the_last_watcher_may_leave_while_it_is_told,
           the_last_watcher_may_leave_in_an_inline_callback, watch_without_descriptor_is_refused,
           first_and_last_watchers_race_on_the_machine_s_own_timer,
-          UNIT_UNLESS_TSAN(a_forked_child_forgets_the_watchers))
+          UNIT_UNLESS_TSAN(a_forked_child_forgets_the_watchers),
+          watch_without_memory_or_thread_leaves_nothing)

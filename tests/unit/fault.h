@@ -2,8 +2,8 @@
  * fault.h: failures on demand, for programs linked with --wrap=bly_alloc, --wrap=bly_alloc_aligned
  * and --wrap=bly_thread_create.
  */
-#ifndef BELAY_TESTS_EXEC_FAULT_H
-#define BELAY_TESTS_EXEC_FAULT_H
+#ifndef BELAY_TESTS_FAULT_H
+#define BELAY_TESTS_FAULT_H
 
 #include "sync/sync.h"
 
