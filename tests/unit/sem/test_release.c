@@ -1,0 +1,347 @@
+/* Releases, cancels and moves of leases. */
+#include "sem_unit.h"
+
+#define ROUNDS 10000
+
+static belay_lease held;
+static waiter five[5];
+
+static void fresh(void)
+{
+    for (int i = 0; i < 5; i++) {
+        five[i] = unit_waiter();
+    }
+}
+
+START_TEST(release_returns_zero_once)
+{
+    unit_open(1);
+    unit_hold(&held, 1);
+    ck_assert_int_eq(belay_lease_release(&held), 0);
+    ck_assert_int_eq(belay_lease_release(&held), BELAY_ERELEASED);
+    ck_assert_int_eq(belay_lease_release(&held), BELAY_ERELEASED);
+    unit_expect(1, 0, 0, 0);
+    ck_assert_uint_eq(unit_stats().releases_refused, 2);
+    unit_hold(&held, 1);
+    ck_assert_int_eq(belay_lease_release(&held), 0);
+    unit_close();
+}
+END_TEST
+
+START_TEST(release_refuses_what_holds_nothing)
+{
+    unit_open(1);
+    fresh();
+    ck_assert_int_eq(belay_lease_release(NULL), BELAY_EINVAL);
+    ck_assert_int_eq(belay_lease_release(&five[0].lease), BELAY_ENOTHELD);
+    unit_hold(&held, 1);
+    unit_queue(&five[0], 1);
+    ck_assert_int_eq(belay_lease_release(&five[0].lease), BELAY_ENOTHELD);
+    ck_assert_int_eq(belay_lease_cancel(&five[0].lease), 0);
+    ck_assert_int_eq(belay_lease_release(&five[0].lease), BELAY_ENOTHELD);
+    unit_expect(0, 1, 0, 0);
+    ck_assert_uint_eq(unit_stats().releases_refused, 0);
+    unit_release(&held);
+    unit_close();
+}
+END_TEST
+
+START_TEST(release_refuses_a_copy_of_a_held_lease)
+{
+    unit_open(2);
+    unit_hold(&held, 1);
+    belay_lease copy = held;
+    ck_assert_int_eq(belay_lease_release(&copy), BELAY_ENOTHELD);
+    unit_expect(1, 1, 0, 0);
+    unit_release(&held);
+    ck_assert_int_eq(belay_lease_release(&copy), BELAY_ENOTHELD);
+    unit_expect(2, 0, 0, 0);
+    unit_close();
+}
+END_TEST
+
+START_TEST(release_works_on_a_closed_semaphore)
+{
+    unit_open(1);
+    unit_hold(&held, 1);
+    ck_assert_int_eq(belay_sem_close(unit_sem), 0);
+    unit_expect(0, 1, 0, 0);
+    unit_release(&held);
+    unit_expect(1, 0, 0, 0);
+    unit_close();
+}
+END_TEST
+
+START_TEST(release_after_destroy_is_refused_all_the_same)
+{
+    unit_open(1);
+    unit_hold(&held, 1);
+    unit_release(&held);
+    unit_close();
+    ck_assert_int_eq(belay_lease_release(&held), BELAY_ERELEASED);
+    ck_assert_int_eq(belay_lease_cancel(&held), BELAY_ETOOLATE);
+}
+END_TEST
+
+START_TEST(a_held_lease_has_no_expiry)
+{
+    unit_open(1);
+    belay_cancel *token = unit_token();
+    ck_assert_int_eq(belay_sem_acquire(unit_sem, &held, 1, unit_after(10), token), 0);
+    ck_assert_int_eq(belay_cancel_fire(token), 0);
+    unit_advance(INT64_C(1) << 60);
+    unit_expect(0, 1, 0, 0);
+    unit_release(&held);
+    belay_cancel_unref(token);
+    unit_close();
+}
+END_TEST
+
+static pthread_barrier_t barrier;
+static int results[2];
+
+static void *release_in_rounds(void *arg)
+{
+    int *result = arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&barrier);
+        *result = belay_lease_release(&held);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+START_TEST(of_two_threads_that_release_one_lease_exactly_one_gets_zero)
+{
+    unit_open(1);
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, release_in_rounds, &results[1]), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        unit_hold(&held, 1);
+        pthread_barrier_wait(&barrier);
+        results[0] = belay_lease_release(&held);
+        pthread_barrier_wait(&barrier);
+        ck_assert_int_eq(results[0] + results[1], BELAY_ERELEASED);
+        ck_assert(results[0] == 0 || results[1] == 0);
+        unit_expect(1, 0, 0, 0);
+    }
+    pthread_join(thread, NULL);
+    ck_assert_uint_eq(unit_stats().releases_refused, ROUNDS);
+    unit_close();
+}
+END_TEST
+
+static void *cancel_in_rounds(void *arg)
+{
+    int *result = arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&barrier);
+        *result = belay_lease_cancel(&five[0].lease);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+START_TEST(a_release_against_a_cancel_loses_no_permit)
+{
+    unit_open(1);
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_in_rounds, &results[1]), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        fresh();
+        unit_hold(&held, 1);
+        unit_queue(&five[0], 1);
+        pthread_barrier_wait(&barrier);
+        unit_release(&held);
+        pthread_barrier_wait(&barrier);
+        ck_assert_int_eq(five[0].calls, 1);
+        ck_assert_int_eq(results[1], five[0].result == 0 ? BELAY_ETOOLATE : 0);
+        ck_assert(five[0].result == 0 || five[0].result == BELAY_ECANCELED);
+        if (five[0].result == 0) {
+            unit_release(&five[0].lease);
+        }
+        unit_expect(1, 0, 0, 0);
+    }
+    pthread_join(thread, NULL);
+    unit_close();
+}
+END_TEST
+
+/* Cancels one of three; the others must be served in their order. */
+static void cancel_one_of_three(int which)
+{
+    unit_open(1);
+    fresh();
+    unit_hold(&held, 1);
+    for (int i = 0; i < 3; i++) {
+        five[i].then = unit_then_release;
+        unit_queue(&five[i], 1);
+    }
+    ck_assert_int_eq(belay_lease_cancel(&five[which].lease), 0);
+    unit_told(&five[which], BELAY_ECANCELED, 1);
+    unit_expect(0, 1, 0, 2);
+    unit_release(&held);
+    int order = 2;
+    for (int i = 0; i < 3; i++) {
+        if (i != which) {
+            unit_told(&five[i], 0, order++);
+        }
+    }
+    unit_close();
+}
+
+START_TEST(cancel_at_the_head_takes_out_that_one)
+{
+    cancel_one_of_three(0);
+}
+END_TEST
+
+START_TEST(cancel_in_the_middle_takes_out_that_one)
+{
+    cancel_one_of_three(1);
+}
+END_TEST
+
+START_TEST(cancel_at_the_tail_takes_out_that_one)
+{
+    cancel_one_of_three(2);
+}
+END_TEST
+
+START_TEST(cancel_of_a_large_head_serves_those_behind)
+{
+    unit_open(10);
+    fresh();
+    unit_hold(&held, 1);
+    unit_queue(&five[0], 10);
+    unit_queue(&five[1], 1);
+    unit_queue(&five[2], 9);
+    ck_assert_int_eq(belay_lease_cancel(&five[0].lease), 0);
+    unit_told(&five[0], BELAY_ECANCELED, 1);
+    unit_told(&five[1], 0, 2);
+    unit_not_told(&five[2]);
+    unit_release(&held);
+    unit_told(&five[2], 0, 3);
+    unit_release(&five[1].lease);
+    unit_release(&five[2].lease);
+    unit_close();
+}
+END_TEST
+
+START_TEST(cancel_tells_idle_from_decided)
+{
+    unit_open(1);
+    fresh();
+    ck_assert_int_eq(belay_lease_cancel(NULL), BELAY_EINVAL);
+    ck_assert_int_eq(belay_lease_cancel(&five[0].lease), BELAY_ENOENT);
+    unit_hold(&held, 1);
+    ck_assert_int_eq(belay_lease_cancel(&held), BELAY_ETOOLATE);
+    ck_assert_uint_eq(unit_stats().late_cancels, 1);
+    belay_lease copy = held;
+    ck_assert_int_eq(belay_lease_cancel(&copy), BELAY_ENOENT);
+    unit_queue(&five[0], 1);
+    ck_assert_int_eq(belay_lease_cancel(&five[0].lease), 0);
+    ck_assert_int_eq(belay_lease_cancel(&five[0].lease), BELAY_ETOOLATE);
+    unit_release(&held);
+    ck_assert_int_eq(belay_lease_cancel(&held), BELAY_ETOOLATE);
+    unit_told(&five[0], BELAY_ECANCELED, 1);
+    unit_close();
+}
+END_TEST
+
+static void then_release_and_cancel(waiter *self)
+{
+    unit_then_release(self);
+    ck_assert_int_eq(belay_lease_cancel(&five[1].lease), 0);
+}
+
+START_TEST(a_callback_may_cancel_another)
+{
+    unit_open(2);
+    fresh();
+    belay_lease second = BELAY_LEASE_INIT;
+    unit_hold(&held, 1);
+    unit_hold(&second, 1);
+    five[0].then = then_release_and_cancel;
+    unit_queue(&five[0], 1);
+    unit_queue(&five[1], 2);
+    unit_queue(&five[2], 1);
+    unit_release(&held);
+    unit_told(&five[0], 0, 1);
+    unit_told(&five[1], BELAY_ECANCELED, 2);
+    unit_told(&five[2], 0, 3);
+    unit_release(&second);
+    unit_release(&five[2].lease);
+    unit_close();
+}
+END_TEST
+
+START_TEST(move_takes_a_held_lease_to_other_storage)
+{
+    unit_open(3);
+    belay_lease to;
+    memset(&to, 0xa5, sizeof to);
+    unit_hold(&held, 2);
+    ck_assert_int_eq(belay_lease_move(&held, &to), 0);
+    unit_expect(1, 2, 0, 0);
+    ck_assert_int_eq(belay_lease_release(&held), BELAY_ENOTHELD);
+    ck_assert_int_eq(belay_lease_cancel(&held), BELAY_ENOENT);
+    unit_hold(&held, 1);
+    unit_release(&to);
+    ck_assert_int_eq(belay_lease_release(&to), BELAY_ERELEASED);
+    unit_release(&held);
+    unit_close();
+}
+END_TEST
+
+START_TEST(move_refuses_what_is_not_held)
+{
+    unit_open(1);
+    fresh();
+    belay_lease to = BELAY_LEASE_INIT;
+    ck_assert_int_eq(belay_lease_move(NULL, &to), BELAY_EINVAL);
+    ck_assert_int_eq(belay_lease_move(&held, NULL), BELAY_EINVAL);
+    ck_assert_int_eq(belay_lease_move(&held, &held), BELAY_EINVAL);
+    ck_assert_int_eq(belay_lease_move(&held, &to), BELAY_ENOTHELD);
+    unit_hold(&held, 1);
+    unit_queue(&five[0], 1);
+    ck_assert_int_eq(belay_lease_move(&five[0].lease, &to), BELAY_ENOTHELD);
+    belay_lease copy = held;
+    ck_assert_int_eq(belay_lease_move(&copy, &to), BELAY_ENOTHELD);
+    ck_assert_int_eq(belay_sem_close(unit_sem), 0);
+    unit_release(&held);
+    ck_assert_int_eq(belay_lease_move(&held, &to), BELAY_ERELEASED);
+    ck_assert_uint_eq(unit_stats().releases_refused, 0);
+    unit_close();
+}
+END_TEST
+
+static void *release_what_is_held(void *arg)
+{
+    unit_release(&held);
+    return arg;
+}
+
+START_TEST(any_thread_may_release)
+{
+    unit_open(1);
+    pthread_t thread;
+    unit_hold(&held, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, release_what_is_held, NULL), 0);
+    pthread_join(thread, NULL);
+    unit_expect(1, 0, 0, 0);
+    unit_close();
+}
+END_TEST
+
+UNIT_MAIN("sem/release", release_returns_zero_once, release_refuses_what_holds_nothing,
+          release_refuses_a_copy_of_a_held_lease, release_works_on_a_closed_semaphore,
+          release_after_destroy_is_refused_all_the_same, a_held_lease_has_no_expiry,
+          of_two_threads_that_release_one_lease_exactly_one_gets_zero,
+          a_release_against_a_cancel_loses_no_permit, cancel_at_the_head_takes_out_that_one,
+          cancel_in_the_middle_takes_out_that_one, cancel_at_the_tail_takes_out_that_one,
+          cancel_of_a_large_head_serves_those_behind, cancel_tells_idle_from_decided,
+          a_callback_may_cancel_another, move_takes_a_held_lease_to_other_storage,
+          move_refuses_what_is_not_held, any_thread_may_release)
