@@ -186,6 +186,7 @@ enum bly_input_result bly_input_next(struct bly_input *input, struct bly_slice *
     }
     enum bly_input_result result = next_of_file(input, ret_record);
     if (result == BLY_INPUT_RECORD && memchr(ret_record->at, '\0', ret_record->len) != NULL) {
+        input->count--;
         return broken(input, "a record holds a NUL byte, which no argument can; "
                              "use -0 if NUL bytes end the records");
     }

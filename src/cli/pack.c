@@ -7,7 +7,8 @@ static size_t row_cost(const struct bly_pack *pack)
 {
     size_t cost = 0;
     for (size_t i = 0; i < pack->row.count; i++) {
-        cost += bly_template_cost(pack->template, bly_words_len(&pack->row, i));
+        cost += bly_template_cost(pack->template, bly_words_at(&pack->row, i),
+                                  bly_words_len(&pack->row, i));
     }
     return cost;
 }

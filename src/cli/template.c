@@ -402,8 +402,22 @@ void bly_template_show(const struct bly_template *t, const struct bly_filling *f
     bly_words_free(&words);
 }
 
-size_t bly_template_cost(const struct bly_template *t, size_t argument_len)
+/* At most how long an argument is where it is put in, with the blank or the end behind it. */
+static size_t cost_of_one(const struct bly_template *t, const char *argument, size_t len)
 {
+    size_t cost = len + 1;
+    if (t->is_shell) {
+        cost += 2;
+        for (size_t i = 0; i < len; i++) {
+            cost += argument[i] == '\'' ? 3 : strchr("$`\"\\", argument[i]) != NULL;
+        }
+    }
+    return cost;
+}
+
+size_t bly_template_cost(const struct bly_template *t, const char *argument, size_t len)
+{
+    size_t one = cost_of_one(t, argument, len);
     size_t cost = 0;
     size_t from = 0;
     for (size_t i = 0; i < t->words; i++) {
@@ -411,7 +425,7 @@ size_t bly_template_cost(const struct bly_template *t, size_t argument_len)
         for (size_t k = from; k < t->ends[i]; k++) {
             bool is_every = t->parts[k].is_hole && t->parts[k].hole.position == 0;
             if (is_every && !is_number(&t->parts[k])) {
-                cost += argument_len + 3;
+                cost += one;
             } else if (t->has_context) {
                 around += t->parts[k].len;
             }

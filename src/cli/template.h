@@ -80,7 +80,7 @@ void bly_template_show(const struct bly_template *t, const struct bly_filling *f
                        struct bly_bytes *to);
 
 /* bly_template_cost: at most how many bytes longer one more argument makes the command. */
-size_t bly_template_cost(const struct bly_template *t, size_t argument_len);
+size_t bly_template_cost(const struct bly_template *t, const char *argument, size_t len);
 
 /* bly_template_base: at most how many bytes the command has without any argument. */
 size_t bly_template_base(const struct bly_template *t);

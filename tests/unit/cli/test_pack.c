@@ -73,8 +73,8 @@ END_TEST
 
 START_TEST(filled_jobs_keep_to_the_length)
 {
-    /* "echo" and its end, then an argument of one byte with four bytes at most */
-    ck_assert_str_eq(JOBS("1 2 3 4 5", .is_filled = true, .length_max = 14), "1-2 3-4 5");
+    /* "echo", what ends its two words, then two bytes an argument */
+    ck_assert_str_eq(JOBS("1 2 3 4 5", .is_filled = true, .length_max = 10), "1-2 3-4 5");
     /* what fits nowhere goes alone */
     ck_assert_str_eq(JOBS("a bbbbbbbbbbbbbbbbbbbb c", .is_filled = true, .length_max = 10),
                      "a bbbbbbbbbbbbbbbbbbbb c");

@@ -217,11 +217,26 @@ START_TEST(the_cost_of_an_argument_bounds_what_it_adds)
     struct bly_template t = {0};
     ck_assert_ptr_null(bly_template_argv(&t, &command, &appending));
     t.has_context = true;
-    /* two words of 10 bytes, "a" and "b", and what separates words */
-    ck_assert_uint_ge(bly_template_cost(&t, 10), 10 + 2 + 10 + 2);
+    /* two words of ten bytes, "a" and "b", and what separates words */
+    ck_assert_uint_eq(bly_template_cost(&t, "0123456789", 10), 10 + 2 + 10 + 2);
     ck_assert_uint_ge(bly_template_base(&t), 4 + 2);
     bly_template_free(&t);
     bly_words_free(&command);
+}
+END_TEST
+
+START_TEST(the_cost_counts_quotes_in_a_shell_line)
+{
+    static const char argument[] = "'$'";
+    struct bly_words args = WORDS("'$'");
+    struct bly_words none = {0};
+    struct bly_template t = {0};
+    ck_assert_ptr_null(bly_template_line(&t, "a; b {} \"{}\"", 12, &appending));
+    size_t without = strlen(expand(&t, &none));
+    size_t with = strlen(expand(&t, &args));
+    ck_assert_uint_ge(bly_template_cost(&t, argument, 3), with - without);
+    bly_template_free(&t);
+    bly_words_free(&args);
 }
 END_TEST
 
@@ -389,4 +404,5 @@ UNIT_MAIN("cli/template", argv_without_a_hole_gets_the_argument_at_its_end,
           a_line_with_syntax_goes_to_the_shell, a_word_that_is_syntax_is_quoted,
           numbers_may_stand_anywhere, literal_lines_keep_their_braces,
           an_empty_line_is_an_empty_script, shown_commands_can_be_typed,
-          the_cost_of_an_argument_bounds_what_it_adds, no_argument_becomes_syntax_in_any_context)
+          the_cost_of_an_argument_bounds_what_it_adds, the_cost_counts_quotes_in_a_shell_line,
+          no_argument_becomes_syntax_in_any_context)
