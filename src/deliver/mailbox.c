@@ -3,8 +3,8 @@
  *
  * Tasks wait in a ring under the lock. The descriptor is readable while there are some: the submit
  * that finds the box empty signals it, after unlocking. A run clears it before it looks, then takes
- * what is there, at most `max`, and signals it again when it leaves any. So there is always a signal
- * that comes after the last clear while a task waits:
+ * what is there, at most `max`, and signals it again when it leaves any. So there is always a
+ * signal that comes after the last clear while a task waits:
  *   - a submit to an empty box signals after it has linked its task; a clear before that signal
  *     leaves it, and a clear after it belongs to a run that finds the task;
  *   - a submit to a box that is not empty needs none: the signal for what is there already was
@@ -47,7 +47,9 @@ static bool has_forked(const belay_mailbox *mailbox)
 static void signal_counted(belay_mailbox *mailbox)
 {
     bly_events->signal(mailbox->fd);
-    /* release, with the acquire of await_signals: destroy closes the descriptor after the signal. */
+    /*
+     * release, with the acquire of await_signals: destroy closes the descriptor after the signal.
+     */
     if (bly_fetch_sub(&mailbox->signals, 1u, BLY_RELEASE) == (ENDING | 1u)) {
         bly_futex_wake(&mailbox->signals, BLY_WAKE_ALL);
     }

@@ -58,8 +58,8 @@ static inline belay_task *bly_ring_pop(belay_task **last)
 }
 
 /*
- * bly_ring_split: cuts the ring *last behind `end`, one of its tasks. Returns the front part, a ring
- * known by `end`; *last keeps what was behind it.
+ * bly_ring_split: cuts the ring *last behind `end`, one of its tasks. Returns the front part, a
+ * ring known by `end`; *last keeps what was behind it.
  */
 static inline belay_task *bly_ring_split(belay_task **last, belay_task *end)
 {

@@ -214,7 +214,9 @@ void bly_future_abandon(bly_worker *worker, belay_future *future);
 /* bly_group_unlist: the member has been claimed. */
 void bly_group_unlist(belay_group *group, belay_future *member);
 
-/* bly_group_member_ended: with the error that it brings, 0 for none. The group may go after this. */
+/*
+ * bly_group_member_ended: with the error that it brings, 0 for none. The group may go after this.
+ */
 void bly_group_member_ended(belay_group *group, int status);
 
 #endif

@@ -9,11 +9,11 @@
  * then free what arg points to.
  *
  * The shell. Taking the shell out of the queue gives only the right to try the claim. A call that
- * ends without its shell, because a waiter or a cancel was faster, leaves an empty shell behind that
- * a worker throws away. The pool counts the call as outstanding until both have happened: FINISHED
- * and REMOVED are set by atomic or, and whichever comes second retires it. So a pool that has
- * terminated has no shell left, nobody is inside a drop of its calls, and their then-callbacks have
- * been sent on their way.
+ * ends without its shell, because a waiter or a cancel was faster, leaves an empty shell behind
+ * that a worker throws away. The pool counts the call as outstanding until both have happened:
+ * FINISHED and REMOVED are set by atomic or, and whichever comes second retires it. So a pool that
+ * has terminated has no shell left, nobody is inside a drop of its calls, and their then-callbacks
+ * have been sent on their way.
  *
  * References: the queue's (until the shell is removed; a worker that claims it keeps it for the
  * run), the caller's, one of a claimer that is not the queue's, one of the then-callback.

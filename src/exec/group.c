@@ -8,7 +8,8 @@
  *
  * Cancel. The group has a registration with its own token. Its function only marks the group and
  * pushes `sweep` on the deliveries of the firing thread; the sweep takes members off one at a time,
- * claims and drops them, under no lock. It is counted in `active`, so the group cannot go meanwhile.
+ * claims and drops them, under no lock. It is counted in `active`, so the group cannot go
+ * meanwhile.
  *
  * A token stays fired, so a group that was canceled gets a new one at the end of a wait that found
  * it empty. Whoever renews it marks that; other waiters return, and spawns are refused until then.

@@ -5,8 +5,8 @@
  * Beside each task stands what kind of work it is, in the low bits of the link that points to it:
  * a bare task has no room of its own for that.
  *
- * Roots come here, and deliveries from wherever they come, since a delivery must be accepted without
- * memory; so does a child whose worker's deque could not grow.
+ * Roots come here, and deliveries from wherever they come, since a delivery must be accepted
+ * without memory; so does a child whose worker's deque could not grow.
  */
 #ifndef BLY_EXEC_INBOX_H
 #define BLY_EXEC_INBOX_H

@@ -42,7 +42,9 @@ static uint64_t moved(uint64_t word, belay_exec_state to)
     return (word & (IS_NOW | COUNT_MASK)) | (uint64_t)to << STATE_SHIFT;
 }
 
-/* Whether work of that kind is taken. A delivery with nothing outstanding finds nobody to run it. */
+/*
+ * Whether work of that kind is taken. A delivery with nothing outstanding finds nobody to run it.
+ */
 static bool is_open(uint64_t word, bly_work work)
 {
     belay_exec_state state = state_of(word);

@@ -18,7 +18,9 @@ typedef struct bly_life {
     uint64_t word; /* atomic: state, the now flag and the count, see life.c */
 } bly_life;
 
-/* bly_life_admit: counts one more, or BELAY_ECLOSED when that kind of work is not taken any more. */
+/*
+ * bly_life_admit: counts one more, or BELAY_ECLOSED when that kind of work is not taken any more.
+ */
 int bly_life_admit(bly_life *life, bly_work work);
 
 /* bly_life_retire: counts one fewer; true when this moved the pool to STOPPING. */

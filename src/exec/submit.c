@@ -2,9 +2,10 @@
  * submit.c: from a submit to a queue and a wake-up.
  *
  * Every submit goes through one entry: the pool accepts it (life.h), it is put where its kind goes,
- * and a sleeper is woken. A child goes to its own worker's deque; a root and a delivery to an inbox,
- * since a delivery must not need memory and a root comes from a thread that has no deque. A child
- * whose deque cannot grow goes to its worker's inbox: a submit never fails for want of memory.
+ * and a sleeper is woken. A child goes to its own worker's deque; a root and a delivery to an
+ * inbox, since a delivery must not need memory and a root comes from a thread that has no deque. A
+ * child whose deque cannot grow goes to its worker's inbox: a submit never fails for want of
+ * memory.
  *
  * A thread that is no worker may still be inside a submit when the task has run, has told somebody,
  * and that somebody has awaited and destroyed the pool. Such threads are counted in `callers`

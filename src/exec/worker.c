@@ -9,8 +9,8 @@
  * the tasks that it was inside of, and starts another thread on the same worker: deque, inbox and
  * counters are the worker's, not the thread's. The new thread joins the old one before it ends
  * itself, or before it is replaced in its turn, so a worker has two places for threads and the last
- * thread is joined with the pool. When no thread can be made, the old one goes on as the worker from
- * inside its exit function.
+ * thread is joined with the pool. When no thread can be made, the old one goes on as the worker
+ * from inside its exit function.
  */
 #include "deliver/deliver.h"
 #include "exec/exec_int.h"
@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 #define NAME_DEFAULT "belay"
-#define NAME_PREFIX  10 /* letters of the pool's name that a thread's name has; its number follows */
+#define NAME_PREFIX  10 /* letters of the pool's name in that of a thread; its number follows */
 
 static bly_once watch_once;
 
@@ -153,7 +153,9 @@ static void run_first_thread(void *arg)
     }
 }
 
-/* Starts another thread on the worker; false when none can be made. Not to be touched after true. */
+/*
+ * Starts another thread on the worker; false when none can be made. Not to be touched after true.
+ */
 static bool replace_thread(bly_worker *worker)
 {
     join_predecessor(worker);

@@ -1,6 +1,6 @@
 /*
- * test_cpus.c: the number of CPUs that a pool takes by default, from made-up machines and, once, from
- * files of a folder.
+ * test_cpus.c: the number of CPUs that a pool takes by default, from made-up machines and, once,
+ * from files of a folder.
  */
 #include "exec/cpus.h"
 

@@ -358,8 +358,9 @@ END_TEST
 
 /* --- fork. --- */
 
-/* A child that exits on a thread other than main cannot reach the memory that main's stack holds, so
- * the leak checker is told not to look. The thread sanitizer knows no threads after fork at all. */
+/* A child that exits on a thread other than main cannot reach the memory that main's stack holds,
+ * so the leak checker is told not to look. The thread sanitizer knows no threads after fork at
+ * all. */
 static int is_forked_off_a_worker;
 int __lsan_is_turned_off(void);
 
