@@ -172,6 +172,7 @@ static char **words_for(bly_recipe *recipe, size_t count)
 
 int bly_recipe_read(bly_recipe *recipe, const bly_wire_spawn *spawn, bly_child *child)
 {
+    bly_assert(spawn->argc > 0);
     strings left = {.next = (const char *)(spawn + 1)};
     left.end = left.next + spawn->text_size;
     uint32_t env_count = spawn->has_env != 0 ? spawn->envc : recipe->base_count;

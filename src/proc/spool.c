@@ -150,6 +150,7 @@ static void close_if_open(int *fd)
 
 void bly_spool_free(bly_spool *spool)
 {
+    bly_assert(spool->files != NULL || spool->files_used == 0);
     for (uint32_t i = 0; i < spool->files_used; i++) {
         close_if_open(&spool->files[i].fd);
     }

@@ -135,7 +135,9 @@ static void fds_sent(bly_wire *wire, uint32_t count)
         close(wire->out_fds[i].fd);
     }
     wire->out_fds_count -= count;
-    memmove(wire->out_fds, wire->out_fds + count, wire->out_fds_count * sizeof *wire->out_fds);
+    if (count > 0) {
+        memmove(wire->out_fds, wire->out_fds + count, wire->out_fds_count * sizeof *wire->out_fds);
+    }
 }
 
 /* How many descriptors go with the first byte to send, and how many bytes may go with it. */

@@ -9,8 +9,8 @@
  * read-modify-writes are of one word, so exactly one of them is second.
  *
  * An occurrence holds one reference of its claim and gives it up at its end. A claim to which
- * nobody else refers then is used again; else the last belay_claim_unref frees it, without a look at
- * the scheduler, which may be gone.
+ * nobody else refers then is used again; else the last belay_claim_unref frees it, without a look
+ * at the scheduler, which may be gone.
  */
 #include "sched/sched_int.h"
 

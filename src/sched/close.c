@@ -4,9 +4,9 @@
  * A close decides in one section: from the moment in which the state is CLOSING, a version that is
  * not owed counts as gone (bly_is_doomed_locked) although it still lies in a heap. One thread, the
  * collector, then takes such versions out of the heaps and the held list, in batches; what is owed
- * moves to the due heap on the way, so that the future heap ends up empty. It sorts what it took out
- * by key outside the lock and drops it in that order. A close that escalates while a collector is at
- * work leaves it to that.
+ * moves to the due heap on the way, so that the future heap ends up empty. It sorts what it took
+ * out by key outside the lock and drops it in that order. A close that escalates while a collector
+ * is at work leaves it to that.
  *
  * Invariant: when nobody collects, nothing living is doomed.
  */
@@ -32,7 +32,9 @@ void bly_gate_unref(bly_gate *gate)
     }
 }
 
-/* Under the scheduler's lock: until it is given back nobody destroys the scheduler, or its clock. */
+/*
+ * Under the scheduler's lock: until it is given back nobody destroys the scheduler, or its clock.
+ */
 static void open_gate_locked(bly_gate *gate)
 {
     /* release, with the acquire of is_open: all that ended is visible to awaiters. */
@@ -81,7 +83,9 @@ bool bly_close_begin_locked(belay_sched *sched)
     return true;
 }
 
-/* The next version that the collector has to look at, taken out of its place; NULL: none is left. */
+/*
+ * The next version that the collector has to look at, taken out of its place; NULL: none is left.
+ */
 static bly_job *take_any_locked(belay_sched *sched)
 {
     bool takes_all = sched->how == BELAY_CLOSE_DISCARD;
@@ -145,7 +149,10 @@ static bool collect_batch(belay_sched *sched, bly_list *doomed)
     return is_over;
 }
 
-/* Takes the first `count` of the list, sorted by key; merge sort, stable, no recursion beyond log n. */
+/*
+ * Takes the first `count` of the list, sorted by key; merge sort, stable, no recursion beyond log
+ * n.
+ */
 static void sort(bly_list *list, uint64_t count)
 {
     if (count < 2) {

@@ -1,12 +1,12 @@
 /*
  * end.c: how versions end, each exactly once.
  *
- * A version leaves the store under the lock, at one of three places: before it ran (bly_drop_locked,
- * from cancel, replace and close), or at the end of a run (bly_end_locked), where re-arming, cancel,
- * replacement and close are decided together, so that none of them can slip in between. From then on
- * nobody can find it. If it owes a drop, it is handed to this thread's deliveries and pins the
- * scheduler until its drop has returned; its own memory is freed before drop is entered, since drop
- * may do anything that does not wait.
+ * A version leaves the store under the lock, at one of three places: before it ran
+ * (bly_drop_locked, from cancel, replace and close), or at the end of a run (bly_end_locked),
+ * where re-arming, cancel, replacement and close are decided together, so that none of them can
+ * slip in between. From then on nobody can find it. If it owes a drop, it is handed to this
+ * thread's deliveries and pins the scheduler until its drop has returned; its own memory is freed
+ * before drop is entered, since drop may do anything that does not wait.
  */
 #include "sched/sched_int.h"
 

@@ -102,7 +102,9 @@ int bly_job_read(belay_job *job, const belay_job *from);
 /* bly_job_create: a NEW version of the checked job; NULL when there is no memory. */
 bly_job *bly_job_create(const belay_job *job, const bly_id *id);
 
-/* bly_job_is_named: whether the version of the link goes by the bly_id at `id`; for bly_map_find. */
+/*
+ * bly_job_is_named: whether the version of the link goes by the bly_id at `id`; for bly_map_find.
+ */
 bool bly_job_is_named(const bly_map_link *named, const void *id);
 
 /*

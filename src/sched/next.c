@@ -1,15 +1,15 @@
 /*
  * next.c: a driven scheduler: claiming, and sleeping until there is something to claim.
  *
- * Those who sleep stand in a queue; the first of it is the leader, who sleeps until the head's time,
- * while the others sleep until their own deadlines. `leader_ns` is the time that the leader knows
- * of. Whoever changes the head under the lock compares it with that (bly_plan_locked) and wakes the
- * leader when it differs; whoever leaves the queue as its first wakes the new first, if there is
- * anything to wait for. So at any time somebody knows when the head is due, and, with
- * `n` jobs due at once, each one who claims calls in the next.
+ * Those who sleep stand in a queue; the first of it is the leader, who sleeps until the head's
+ * time, while the others sleep until their own deadlines. `leader_ns` is the time that the leader
+ * knows of. Whoever changes the head under the lock compares it with that (bly_plan_locked) and
+ * wakes the leader when it differs; whoever leaves the queue as its first wakes the new first, if
+ * there is anything to wait for. So at any time somebody knows when the head is due, and, with `n`
+ * jobs due at once, each one who claims calls in the next.
  *
- * A sleeper stands in the queue until it has taken the lock again: the queue keeps the scheduler from
- * being CLOSED, and so from being destroyed under a thread that has just been woken.
+ * A sleeper stands in the queue until it has taken the lock again: the queue keeps the scheduler
+ * from being CLOSED, and so from being destroyed under a thread that has just been woken.
  */
 #include "sched/sched_int.h"
 

@@ -2,7 +2,8 @@
  * sched.c: the calls that store and remove jobs, and the frame that all calls share.
  *
  * One lock. Every call reads the clock before it takes the lock, decides under it, and leaves what
- * may not be done under it (freeing, firing a token, sending a ticket, drop functions) to bly_leave.
+ * may not be done under it (freeing, firing a token, sending a ticket, drop functions) to
+ * bly_leave.
  *
  * Teardown. A scheduler becomes CLOSED under the lock, when no version lives, nothing sleeps in
  * belay_sched_next and nothing is pinned: a pin is a ticket, a drop or a thread that will take the

@@ -218,7 +218,10 @@ bool bly_claim_is_free(const belay_claim *claim);
 /* bly_claim_take: the right to call fn. False: somebody had it, or the occurrence has ended. */
 bool bly_claim_take(belay_claim *claim);
 
-/* bly_claim_call: calls fn, for who took that right. True: the caller must end the occurrence; false: touch nothing. */
+/*
+ * bly_claim_call: calls fn, for who took that right. True: the caller must end the occurrence;
+ * false: touch nothing.
+ */
 bool bly_claim_call(belay_claim *claim);
 
 /* bly_claim_signal_locked: the running version is told to stop. */
@@ -236,12 +239,14 @@ void bly_claim_pass(belay_claim *claim);
 /* series.c: pure but for the calls of `next`; no lock is held */
 
 /*
- * bly_series_settle: which slot the claim stands for (slot_ns and missed of the claim). False: it is
- * to be passed over, *ret_next_ns is the slot to go on with.
+ * bly_series_settle: which slot the claim stands for (slot_ns and missed of the claim). False: it
+ * is to be passed over, *ret_next_ns is the slot to go on with.
  */
 bool bly_series_settle(belay_claim *claim, int64_t *ret_next_ns);
 
-/* bly_series_next: the slot after the claim's, by its policy; what is passed over goes to *missed. */
+/*
+ * bly_series_next: the slot after the claim's, by its policy; what is passed over goes to *missed.
+ */
 int64_t bly_series_next(const belay_claim *claim, int64_t now_ns, uint64_t *missed);
 
 /* ticket.c */

@@ -5,7 +5,8 @@
  * occurrence runs, while workers are busy, and while the clock jumps; all three look the same when
  * the next occurrence is claimed, and are handled in two places:
  *
- *   At the claim, for belay_every: its slots can be counted by a division, so one run stands for all
+ *   At the claim, for belay_every: its slots can be counted by a division, so one run stands for
+ * all
  *   that have come (ONCE, SKIP), or the oldest beyond missed_max are given up (ALL), and the job is
  *   told how many.
  *   After the run, for any other `next`, which is asked for each slot once and only after fn has
@@ -61,7 +62,9 @@ static bool is_every(const bly_series *series)
     return series->next == belay_every && period_of(series) >= 1;
 }
 
-/* The number of slots of belay_every after slot_ns that have come by until_ns; slot_ns itself has. */
+/*
+ * The number of slots of belay_every after slot_ns that have come by until_ns; slot_ns itself has.
+ */
 static uint64_t every_passed(const bly_job *job, int64_t slot_ns, int64_t until_ns)
 {
     if (until_ns <= slot_ns) {
@@ -81,8 +84,8 @@ static int64_t every_slot(const bly_series *series, int64_t slot_ns, uint64_t co
 }
 
 /*
- * The first slot from `slot_ns` on that has not come by until_ns. Counts those that have in *passed.
- * Past BELAY_SCHED_SLOTS_MAX of them it goes on from the present instead.
+ * The first slot from `slot_ns` on that has not come by until_ns. Counts those that have in
+ * *passed. Past BELAY_SCHED_SLOTS_MAX of them it goes on from the present instead.
  */
 static int64_t step_past(const bly_job *job, int64_t slot_ns, int64_t until_ns, int64_t now_ns,
                          uint64_t *passed)

@@ -46,7 +46,10 @@ bool bly_slots_give(bly_slots *slots, void *block, size_t size);
 /* bly_slots_put: gives the version a place (job->place). There is one. */
 void bly_slots_put(bly_slots *slots, bly_job *job);
 
-/* bly_slots_take: the version has no place any more. Returns a block for the caller to free or NULL. */
+/*
+ * bly_slots_take: the version has no place any more. Returns a block for the caller to free or
+ * NULL.
+ */
 void *bly_slots_take(bly_slots *slots, const bly_job *job);
 
 /* bly_slots_find: the version with exactly that handle; NULL: it has ended. O(1). */

@@ -26,7 +26,9 @@ typedef struct bly_store {
     uint32_t live;
 } bly_store;
 
-/* bly_store_init: an empty store, with room for a version. Errors: BELAY_ENOMEM. No lock is held. */
+/*
+ * bly_store_init: an empty store, with room for a version. Errors: BELAY_ENOMEM. No lock is held.
+ */
 int bly_store_init(bly_store *store, int64_t aging_ns);
 
 /* bly_store_destroy: frees a store without versions. */
@@ -54,7 +56,9 @@ void bly_store_unname(bly_store *store, bly_job *job);
 /* bly_store_find: the version that stands for the id; NULL: none. */
 bly_job *bly_store_find(const bly_store *store, const bly_id *id);
 
-/* bly_store_queue, bly_store_unqueue: puts a version in a heap; takes it out of the one it is in. */
+/*
+ * bly_store_queue, bly_store_unqueue: puts a version in a heap; takes it out of the one it is in.
+ */
 void bly_store_queue(bly_store *store, bly_job *job, uint8_t where);
 void bly_store_unqueue(bly_store *store, bly_job *job);
 

@@ -6,14 +6,14 @@
  *     planned (bly_plan_locked) -> permit acquired -> submitted -> run on a worker
  *
  * On the worker it takes the job that is best at that moment; in the same section the next probe is
- * planned if more is due, so workers are called in one by one, each by the one before. A ticket that
- * has run a job takes the next due one at once, keeping its permit, or becomes the probe, or gives
- * its permit back. When fn returned BELAY_PENDING the ticket stays with the work, permit and all,
- * until belay_claim_done.
+ * planned if more is due, so workers are called in one by one, each by the one before. A ticket
+ * that has run a job takes the next due one at once, keeping its permit, or becomes the probe, or
+ * gives its permit back. When fn returned BELAY_PENDING the ticket stays with the work, permit and
+ * all, until belay_claim_done.
  *
- * A ticket pins the scheduler from its planning until it is kept again or freed. Whatever goes wrong
- * on the way (no memory, the executor refuses, it drops the ticket) ends in `refuse`: the permit is
- * given back and the timer set to try again, so a refused ticket loses nothing.
+ * A ticket pins the scheduler from its planning until it is kept again or freed. Whatever goes
+ * wrong on the way (no memory, the executor refuses, it drops the ticket) ends in `refuse`: the
+ * permit is given back and the timer set to try again, so a refused ticket loses nothing.
  *
  * `running_max` and the semaphore say the same, one under our lock and one under its own. Both are
  * needed for a claim: the count keeps running jobs below a bound that was just lowered, the permit

@@ -36,11 +36,12 @@ int bly_timers_use(belay_timers *timers, belay_clock *clock, belay_timers **ret_
 void bly_timers_unuse(belay_timers *timers);
 
 /*
- * bly_timer_init: the timer of one use of the service, not armed. Its memory stays valid until disarm_wait. fn
- * is called under no lock, on the service's thread, by the caller of poll, or by who moves the
- * clock. It takes its object's lock, completes, arms again, unlocks and calls bly_deliver_run,
- * which here does nothing yet: callbacks run when the service has let go of the timer. So
- * disarm_wait waits for library code only, and a callback may free the object, timer included.
+ * bly_timer_init: the timer of one use of the service, not armed. Its memory stays valid until
+ * disarm_wait. fn is called under no lock, on the service's thread, by the caller of poll, or by
+ * who moves the clock. It takes its object's lock, completes, arms again, unlocks and calls
+ * bly_deliver_run, which here does nothing yet: callbacks run when the service has let go of the
+ * timer. So disarm_wait waits for library code only, and a callback may free the object, timer
+ * included.
  */
 void bly_timer_init(bly_timer *timer, belay_timers *timers, void (*fn)(bly_timer *));
 

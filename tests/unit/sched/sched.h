@@ -1,6 +1,6 @@
 /*
- * sched.h: what the tests of the scheduler share: a scheduler on a manual clock, jobs that note when
- * they ran and how they were dropped, and an executor that is stepped by hand.
+ * sched.h: what the tests of the scheduler share: a scheduler on a manual clock, jobs that note
+ * when they ran and how they were dropped, and an executor that is stepped by hand.
  */
 #ifndef BELAY_TESTS_SCHED_H
 #define BELAY_TESTS_SCHED_H
