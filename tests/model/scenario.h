@@ -24,6 +24,7 @@ extern const scenario planted_scenarios[];
 extern const scenario engine_scenarios[];
 extern const scenario time_scenarios[];
 extern const scenario exec_scenarios[];
+extern const scenario sched_scenarios[];
 const scenario *sem_scenarios(void); /* makes its table at the first call */
 
 #endif

@@ -1,0 +1,327 @@
+/*
+ * sched.c: the scheduler: cancel, replace and close against the claim and the end of a run.
+ *
+ * Versions are numbered by the scenario. At the end each accepted one has had its function called
+ * or been dropped: a job that runs once exactly one of the two, a series exactly one drop, after
+ * the last call.
+ */
+#include "scenario.h"
+
+#include "belay/exec.h"
+#include "belay/sched.h"
+
+#define VERSIONS_MAX 5
+#define DELAY_NS     1000
+
+typedef struct version {
+    uint32_t runs;     /* atomic */
+    uint32_t drops;    /* atomic */
+    uint32_t accepted; /* the scheduling thread's */
+    uint32_t is_series;
+    int status;
+} version;
+
+typedef struct world {
+    belay_sched *sched;
+    version versions[VERSIONS_MAX];
+    uint32_t inside;   /* atomic: functions of the id running now */
+    uint32_t canceled; /* atomic: cancel returned 0 before version 0 ran */
+    int result;        /* of the operation that the scenario is about */
+    int second_result;
+    belay_job_handle handle;
+} world;
+
+static world *now;
+
+static int run_job(belay_claim *claim, void *arg)
+{
+    version *self = arg;
+    (void)claim;
+    belay_model_check(bly_fetch_add(&now->inside, 1u, BLY_RELAXED) == 0);
+    belay_model_check(bly_load(&self->drops, BLY_RELAXED) == 0);
+    uint32_t before = bly_fetch_add(&self->runs, 1u, BLY_RELAXED);
+    belay_model_check(self->is_series || before == 0);
+    belay_model_check(self != &now->versions[0] || bly_load(&now->canceled, BLY_RELAXED) == 0);
+    bly_fetch_sub(&now->inside, 1u, BLY_RELAXED);
+    return self->status;
+}
+
+static void drop_job(void *arg, int why)
+{
+    version *self = arg;
+    belay_model_check(why != 0);
+    belay_model_check(bly_fetch_add(&self->drops, 1u, BLY_RELAXED) == 0);
+}
+
+static int schedule_at(unsigned number, int64_t run_at_ns, belay_job_next *next)
+{
+    version *one = &now->versions[number];
+    belay_job job = {.size = sizeof job,
+                     .run_at_ns = run_at_ns,
+                     .fn = run_job,
+                     .drop = drop_job,
+                     .arg = one,
+                     .next = next,
+                     .period_ns = next != NULL ? DELAY_NS : 0};
+    one->is_series = next != NULL;
+    int result = belay_sched_schedule(now->sched, BELAY_ID(7), &job, &now->handle);
+    belay_model_check(result >= 0 || result == BELAY_ECLOSED);
+    one->accepted = result >= 0;
+    return result;
+}
+
+static void open_world(void)
+{
+    now = bly_alloc(sizeof *now);
+    belay_model_check(belay_sched_create(NULL, &now->sched) == 0);
+}
+
+static void close_world(void)
+{
+    (void)belay_sched_close(now->sched, BELAY_CLOSE_DISCARD);
+    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
+    belay_model_check(belay_sched_destroy(now->sched) == 0);
+    for (unsigned i = 0; i < VERSIONS_MAX; i++) {
+        const version *one = &now->versions[i];
+        uint32_t runs = bly_load(&one->runs, BLY_RELAXED);
+        uint32_t drops = bly_load(&one->drops, BLY_RELAXED);
+        belay_model_check(one->is_series ? drops == one->accepted : runs + drops == one->accepted);
+    }
+    bly_free(now);
+    now = NULL;
+}
+
+/* Runs what is due, at most one job. */
+static void run_due(void *arg)
+{
+    (void)arg;
+    belay_claim *claim = NULL;
+    int64_t next_ns = 0;
+    int result = belay_sched_next(now->sched, BELAY_NOW, &claim, &next_ns);
+    belay_model_check(result == 0 || result == BELAY_EAGAIN || result == BELAY_ECLOSED);
+    if (result == 0) {
+        (void)belay_claim_run(claim);
+    }
+}
+
+static void wait_and_run(void *arg)
+{
+    (void)arg;
+    belay_claim *claim = NULL;
+    int64_t next_ns = 0;
+    int result = belay_sched_next(now->sched, BELAY_FOREVER, &claim, &next_ns);
+    belay_model_check(result == 0 || result == BELAY_ECLOSED);
+    if (result == 0) {
+        (void)belay_claim_run(claim);
+    }
+}
+
+static void cancel_id(void *arg)
+{
+    (void)arg;
+    uint32_t runs = bly_load(&now->versions[0].runs, BLY_RELAXED);
+    now->result = belay_sched_cancel(now->sched, BELAY_ID(7));
+    if (now->result == 0 && runs == 0 && bly_load(&now->versions[0].runs, BLY_RELAXED) == 0) {
+        bly_store(&now->canceled, 1u, BLY_RELAXED);
+    }
+}
+
+static void replace_id(void *arg)
+{
+    (void)arg;
+    now->second_result = schedule_at(1, 0, NULL);
+}
+
+static void schedule_earlier(void *arg)
+{
+    (void)arg;
+    (void)schedule_at(1, bly_monotonic_ns() + 10, NULL);
+}
+
+static void close_discard(void *arg)
+{
+    (void)arg;
+    belay_model_check(belay_sched_close(now->sched, BELAY_CLOSE_DISCARD) == 0);
+}
+
+static void close_drain(void *arg)
+{
+    (void)arg;
+    belay_model_check(belay_sched_close(now->sched, BELAY_CLOSE_DRAIN_DUE) == 0);
+}
+
+static void run_with(void (*first)(void *), void (*second)(void *), void (*here)(void *))
+{
+    int one = belay_model_start(first, NULL);
+    int two = second != NULL ? belay_model_start(second, NULL) : -1;
+    if (here != NULL) {
+        here(NULL);
+    }
+    belay_model_join(one);
+    if (two >= 0) {
+        belay_model_join(two);
+    }
+}
+
+static void cancel_against_claim(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, NULL);
+    run_with(cancel_id, NULL, run_due);
+    uint32_t runs = now->versions[0].runs;
+    belay_model_check(now->result == 0 || now->result == BELAY_STILL_RUNNING ||
+                      now->result == BELAY_ENOENT);
+    belay_model_check(now->result != BELAY_STILL_RUNNING || runs == 1);
+    belay_model_check(now->result != BELAY_ENOENT || runs == 1);
+    belay_model_check(now->result != 0 || runs == 0);
+    close_world();
+}
+
+static void replace_against_claim(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, NULL);
+    run_with(replace_id, NULL, run_due);
+    uint32_t runs = now->versions[0].runs;
+    belay_model_check(now->second_result != BELAY_REPLACED || runs == 0);
+    belay_model_check(now->second_result != BELAY_STILL_RUNNING || runs == 1);
+    close_world();
+}
+
+static void cancel_replace_and_end(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, NULL);
+    run_with(replace_id, cancel_id, run_due);
+    run_due(NULL);
+    close_world();
+}
+
+static void two_claims_of_a_series(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, belay_every);
+    run_with(run_due, NULL, run_due);
+    close_world();
+}
+
+static void series_canceled_while_it_runs(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, belay_every);
+    run_with(cancel_id, NULL, run_due);
+    close_world();
+}
+
+static void series_replaced_while_closing(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, belay_every);
+    run_with(replace_id, close_discard, run_due);
+    close_world();
+}
+
+static void schedule_against_close(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, NULL);
+    run_with(replace_id, close_drain, run_due);
+    close_world();
+}
+
+static void earlier_job_wakes_the_leader(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, bly_monotonic_ns() + DELAY_NS, NULL);
+    run_with(wait_and_run, schedule_earlier, NULL);
+    close_world();
+}
+
+/* One of the two waiting threads gets the only job; close ends the wait of the other. */
+static void schedule_then_close(void *arg)
+{
+    (void)arg;
+    (void)schedule_at(0, bly_monotonic_ns() + 10, NULL);
+    close_drain(NULL);
+}
+
+static void close_wakes_the_followers(void *arg)
+{
+    (void)arg;
+    open_world();
+    run_with(wait_and_run, wait_and_run, schedule_then_close);
+    close_world();
+}
+
+/* Started on a pool: tickets, and a pool that is told to stop at once. */
+
+static belay_exec *pool;
+
+static void open_started(void)
+{
+    belay_exec_opts opts = {.size = sizeof opts, .workers = 1};
+    belay_model_check(belay_exec_create(&opts, &pool) == 0);
+    open_world();
+    belay_model_check(belay_sched_start(now->sched, belay_exec_executor(pool), 1) == 0);
+}
+
+static void close_started(void)
+{
+    close_world();
+    (void)belay_exec_shutdown(pool);
+    belay_model_check(belay_exec_await_termination(pool, BELAY_FOREVER) == 0);
+    belay_model_check(belay_exec_destroy(pool) == 0);
+}
+
+static void ticket_against_cancel(void *arg)
+{
+    (void)arg;
+    open_started();
+    (void)schedule_at(0, 0, NULL);
+    cancel_id(NULL);
+    close_started();
+}
+
+static void shut_pool_down(void *arg)
+{
+    (void)arg;
+    (void)belay_exec_shutdown_now(pool);
+}
+
+static void ticket_refused(void *arg)
+{
+    (void)arg;
+    open_started();
+    int one = belay_model_start(shut_pool_down, NULL);
+    (void)schedule_at(0, 0, NULL);
+    belay_model_join(one);
+    close_started();
+}
+
+#define SCHED(title, function, bound)                                                              \
+    {                                                                                              \
+        .name = "sched/" title, .fn = function, .opts = {.preemptions = bound, .spurious = 1 }     \
+    }
+
+const scenario sched_scenarios[] = {
+    SCHED("cancel-against-claim", cancel_against_claim, 3),
+    SCHED("replace-against-claim", replace_against_claim, 3),
+    SCHED("cancel-replace-and-end", cancel_replace_and_end, 3),
+    SCHED("two-claims-of-a-series", two_claims_of_a_series, 3),
+    SCHED("series-canceled-while-it-runs", series_canceled_while_it_runs, 3),
+    SCHED("series-replaced-while-closing", series_replaced_while_closing, 3),
+    SCHED("schedule-against-close", schedule_against_close, 3),
+    SCHED("earlier-job-wakes-the-leader", earlier_job_wakes_the_leader, 3),
+    SCHED("close-wakes-the-followers", close_wakes_the_followers, 2),
+    SCHED("ticket-against-cancel", ticket_against_cancel, 2),
+    SCHED("ticket-refused", ticket_refused, 2),
+    {.name = NULL},
+};
