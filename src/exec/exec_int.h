@@ -195,7 +195,7 @@ void bly_exec_retire(belay_exec *exec);
 /* bly_exec_worker_left: a worker has run its stop hook; the last ends the pool. */
 void bly_exec_worker_left(belay_exec *exec);
 
-/* bly_exec_join: joins the threads, once for all who ask; has_ended is set. */
+/* bly_exec_join: joins the threads of a terminated pool, once for all who ask. */
 void bly_exec_join(belay_exec *exec);
 
 /* --- future.c --- */

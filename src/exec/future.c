@@ -249,9 +249,8 @@ void bly_future_run_claimed(bly_worker *worker, belay_future *future)
 
 void bly_future_abandon(bly_worker *worker, belay_future *future)
 {
-    bly_assert(worker->exec == future->exec);
-    bool is_dropped = future->frame.is_drop;
-    finish(future, is_dropped ? BELAY_ECLOSED : 0, is_dropped ? 0 : BELAY_ECANCELED);
+    bly_assert(worker->exec == future->exec && !future->frame.is_drop);
+    finish(future, 0, BELAY_ECANCELED);
 }
 
 void bly_future_removed(bly_worker *worker, belay_future *future)

@@ -141,10 +141,8 @@ static void abandon(bly_worker *worker)
 {
     bly_frame *frame = worker->frame;
     bly_frame_leave(worker, frame);
-    if (!frame->is_drop) {
-        bly_count_add(&worker->sum.executed, 1);
-        bly_count_add(&worker->sum.failed, 1);
-    }
+    bly_count_add(&worker->sum.executed, 1);
+    bly_count_add(&worker->sum.failed, 1);
     if (frame->future != NULL) {
         bly_future_abandon(worker, frame->future);
     } else {

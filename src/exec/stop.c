@@ -81,7 +81,7 @@ static int wait_ended(belay_exec *exec, int64_t deadline_ns)
 
 void bly_exec_join(belay_exec *exec)
 {
-    bly_assert(bly_load(&exec->has_ended, BLY_ACQUIRE) == 1);
+    bly_assert(bly_life_state(&exec->life) == BELAY_EXEC_TERMINATED);
     uint32_t join = BLY_JOIN_NONE;
     /* acquire, with the release below: who comes later sees the threads joined. */
     if (bly_cas(&exec->join, &join, BLY_JOIN_RUNNING, BLY_ACQUIRE, BLY_ACQUIRE)) {

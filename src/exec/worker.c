@@ -183,8 +183,8 @@ static void thread_ended(void *value)
     if (bly_forked_since(worker->exec->fork_generation)) {
         return;
     }
-    bool is_inside_task = worker->frame != NULL;
-    bly_assert(is_inside_task && "hooks of a pool return");
+    bool is_inside_task = worker->frame != NULL && !worker->frame->is_drop;
+    bly_assert(is_inside_task && "hooks and callbacks of a pool return");
     bly_local_set(BLY_LOCAL_WORKER, worker);
     if (bly_deliver_active()) {
         bly_deliver_release(true);

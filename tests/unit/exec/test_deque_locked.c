@@ -235,7 +235,7 @@ static void rob(void *arg)
 /* The owner pushes `burst` tokens and takes `burst` back, over and over, while others steal. */
 static void share_with_thieves(size_t thieves, size_t burst)
 {
-    enum { TOKENS = 40000, THIEVES_MAX = 3 };
+    enum { TOKENS = 10000, THIEVES_MAX = 3 };
     static token tokens[TOKENS];
     memset(tokens, 0, sizeof tokens);
     robbery shared = {.deque = deque_at(UINT64_MAX - 1000)};

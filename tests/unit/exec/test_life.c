@@ -1,10 +1,9 @@
 /*
  * test_life.c: the states of a pool and what each of them takes.
  */
+#include "aborts.h"
 #include "exec/life.h"
 #include "unit.h"
-
-#include <signal.h>
 
 static void ck_takes(bly_life *life, bly_work work, int expected)
 {
@@ -93,32 +92,28 @@ START_TEST(retiring_in_an_accepting_pool_does_not_stop_it)
 }
 END_TEST
 
-START_TEST(terminating_a_pool_that_accepts_aborts)
+static void terminate_accepting(void)
 {
     bly_life life = {0};
     bly_life_terminate(&life);
 }
+
+static void retire_nothing(void)
+{
+    bly_life life = {0};
+    (void)bly_life_retire(&life);
+}
+
+START_TEST(a_move_backwards_or_past_a_state_aborts)
+{
+    ck_assert_aborts(terminate_accepting, "executor: ACCEPTING to TERMINATED");
+    ck_assert_aborts(retire_nothing, "COUNT_MASK");
+}
 END_TEST
 
-/* Aborting tests need a signal, which UNIT_MAIN does not know; so this suite has its own main. */
-int main(void)
-{
-    const TTest *tests[] = {an_accepting_pool_takes_everything,
-                            a_draining_pool_takes_children_and_deliveries,
-                            a_pool_told_to_stop_at_once_takes_deliveries_only,
-                            a_stopping_and_a_terminated_pool_take_nothing,
-                            closing_again_moves_nothing_but_may_drop_what_is_left,
-                            retiring_in_an_accepting_pool_does_not_stop_it};
-    Suite *suite = suite_create("exec/life");
-    TCase *tcase = tcase_create("moves");
-    for (size_t i = 0; i < bly_count(tests); i++) {
-        tcase_add_test(tcase, tests[i]);
-    }
-    tcase_add_test_raise_signal(tcase, terminating_a_pool_that_accepts_aborts, SIGABRT);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN("exec/life", an_accepting_pool_takes_everything,
+          a_draining_pool_takes_children_and_deliveries,
+          a_pool_told_to_stop_at_once_takes_deliveries_only,
+          a_stopping_and_a_terminated_pool_take_nothing,
+          closing_again_moves_nothing_but_may_drop_what_is_left,
+          retiring_in_an_accepting_pool_does_not_stop_it, a_move_backwards_or_past_a_state_aborts)

@@ -332,12 +332,13 @@ static void await_drop(belay_task *task, int why)
 
 START_TEST(no_thread_of_the_pool_waits_for_its_end)
 {
-    seen = (results){.exec = pool_tuned((belay_exec_opts){.workers = 1,
-                                                          .start_hook = on_start,
-                                                          .stop_hook = on_stop,
-                                                          .on_terminated = on_terminated,
-                                                          .arg = &seen},
-                                        bly_exec_tuning_default())};
+    seen = (results){0};
+    seen.exec = pool_tuned((belay_exec_opts){.workers = 1,
+                                             .start_hook = on_start,
+                                             .stop_hook = on_stop,
+                                             .on_terminated = on_terminated,
+                                             .arg = &seen},
+                           bly_exec_tuning_default());
     belay_task run = {.run = await_run, .drop = await_drop};
     belay_task drop = {.run = await_run, .drop = await_drop};
     ck_assert_int_eq(belay_exec_submit(seen.exec, &run), 0);

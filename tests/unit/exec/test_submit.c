@@ -364,7 +364,7 @@ END_TEST
 static int is_forked_off_a_worker;
 int __lsan_is_turned_off(void);
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef BLY_TSAN
 #define CHILD_HAS_THREADS 0
 #else
 #define CHILD_HAS_THREADS 1
