@@ -1,9 +1,9 @@
 /*
  * sem_unit.h: what the tests of the semaphore share.
  *
- * A test begins with unit_open(capacity) or unit_open_with(options), which make a manual clock and a
- * semaphore on it, and ends with unit_close(), which expects the semaphore to be idle. A waiter is
- * a lease with what its callback was told; the callbacks are numbered in the order in which they
+ * A test begins with unit_open(capacity) or unit_open_with(options), which make a manual clock and
+ * a semaphore on it, and ends with unit_close(), which expects the semaphore to be idle. A waiter
+ * is a lease with what its callback was told; the callbacks are numbered in the order in which they
  * come.
  */
 #ifndef BELAY_TESTS_SEM_UNIT_H

@@ -365,7 +365,7 @@ static void queue_the_other(void)
     unit_queue(&other, 1);
 }
 
-/* What an acquire of `permits` says when `between` happens after it registered, before it queues. */
+/* What an acquire of `permits` says when `between` happens once it registered, before it queues. */
 static int ask_with(waiter *self, uint32_t permits, void (*between)(void))
 {
     other = unit_waiter();

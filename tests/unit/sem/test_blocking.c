@@ -248,8 +248,8 @@ START_TEST(a_grant_between_the_deadline_and_the_look_at_it_is_kept)
     unit_hold(&held, 1);
     belay_lease lease = BELAY_LEASE_INIT;
     /*
-     * This clock sleeps not at all: it says at once that the deadline has come. The first reading is
-     * that of the queueing, the second that of the thread whose deadline has passed: there the
+     * This clock sleeps not at all: it says at once that the deadline has come. The first reading
+     * is that of the queueing, the second that of the thread whose deadline has passed: there the
      * permit is released.
      */
     hooked_now_ns = UNIT_BEGIN_NS;
