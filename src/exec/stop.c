@@ -88,6 +88,7 @@ void bly_exec_join(belay_exec *exec)
         for (uint32_t i = 0; i < exec->worker_count; i++) {
             bly_worker_join(exec->workers[i]);
         }
+        bly_assert(bly_load(&exec->has_ended, BLY_ACQUIRE) == 1);
         bly_store(&exec->join, BLY_JOIN_DONE, BLY_RELEASE);
         bly_futex_wake(&exec->join, BLY_WAKE_ALL);
         return;
