@@ -14,6 +14,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+/* With this many descriptors waiting to be sent along, frames leave before the next poll. */
+#define FDS_WAITING_MAX 8
+
 #define TIMEOUT_STATUS   124
 #define CANNOT_STATUS    126
 #define NOT_FOUND_STATUS 127
@@ -161,7 +164,7 @@ static int attach_copy(bly_proc *proc, int fd)
     if (copy < 0) {
         return BELAY_EIO;
     }
-    int attached = bly_wire_attach(&proc->wire, copy);
+    int attached = bly_wire_attach(&proc->wire, copy, true);
     if (attached != 0) {
         close(copy);
     }
@@ -182,7 +185,7 @@ static int add_spool(bly_proc *proc, bly_job *job, bly_wire_spawn *frame, int ta
     if ((job->flags & BLY_PROC_WATCH_OUTPUT) != 0 && bly_spool_watch(&proc->spool, *number) != 0) {
         return BELAY_EIO;
     }
-    return file->is_known ? 0 : attach_copy(proc, file->fd);
+    return file->is_known ? 0 : bly_wire_attach(&proc->wire, file->fd, false);
 }
 
 static int add_stream(bly_proc *proc, bly_job *job, bly_wire_spawn *frame,
@@ -346,6 +349,9 @@ int bly_proc_spawn(bly_proc *proc, const bly_proc_spec *user_spec, uint64_t *ret
     settle_spawn(proc, job, &spec);
     if (ret_id != NULL) {
         *ret_id = job->id;
+    }
+    if (proc->wire.out_fds_count >= FDS_WAITING_MAX) {
+        bly_proc_flush(proc);
     }
     return 0;
 }

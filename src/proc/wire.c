@@ -44,10 +44,17 @@ static void close_untaken(bly_wire *wire)
     wire->in_fds_taken = 0;
 }
 
+static void close_owned(const bly_wire_fd *out)
+{
+    if (out->is_owned) {
+        close(out->fd);
+    }
+}
+
 void bly_wire_free(bly_wire *wire)
 {
     for (uint32_t i = 0; i < wire->out_fds_count; i++) {
-        close(wire->out_fds[i].fd);
+        close_owned(&wire->out_fds[i]);
     }
     close_untaken(wire);
     bly_free(wire->out_fds);
@@ -107,7 +114,7 @@ static int grow_out_fds(bly_wire *wire)
     return 0;
 }
 
-int bly_wire_attach(bly_wire *wire, int fd)
+int bly_wire_attach(bly_wire *wire, int fd, bool is_owned)
 {
     if (wire->out_fds_count == wire->out_fds_capacity && grow_out_fds(wire) != 0) {
         return BELAY_ENOMEM;
@@ -115,7 +122,8 @@ int bly_wire_attach(bly_wire *wire, int fd)
     bly_wire_head *head = last_head(wire);
     bly_assert(head->fds < BLY_WIRE_FDS_MAX);
     head->fds++;
-    wire->out_fds[wire->out_fds_count++] = (bly_wire_fd){.at = wire->last_at, .fd = fd};
+    wire->out_fds[wire->out_fds_count++] =
+        (bly_wire_fd){.at = wire->last_at, .fd = fd, .is_owned = is_owned};
     return 0;
 }
 
@@ -123,7 +131,7 @@ void bly_wire_retract(bly_wire *wire)
 {
     bly_wire_head *head = last_head(wire);
     for (uint16_t i = 0; i < head->fds; i++) {
-        close(wire->out_fds[--wire->out_fds_count].fd);
+        close_owned(&wire->out_fds[--wire->out_fds_count]);
     }
     wire->out.end -= head->size;
     wire->put_total = wire->last_at;
@@ -132,7 +140,7 @@ void bly_wire_retract(bly_wire *wire)
 static void fds_sent(bly_wire *wire, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        close(wire->out_fds[i].fd);
+        close_owned(&wire->out_fds[i]);
     }
     wire->out_fds_count -= count;
     if (count > 0) {

@@ -91,6 +91,7 @@ typedef struct bly_wire_ended {
 typedef struct bly_wire_fd {
     uint64_t at;
     int fd;
+    bool is_owned; /* closed once it is sent */
 } bly_wire_fd;
 
 /* One end; owner thread only. */
@@ -99,7 +100,7 @@ typedef struct bly_wire {
     bly_buf in, out;
     uint64_t put_total, sent_total; /* bytes of the outgoing stream, queued and sent */
     uint64_t last_at;               /* where the frame last put begins */
-    bly_wire_fd *out_fds;           /* owned until sent, in order */
+    bly_wire_fd *out_fds;           /* in order */
     uint32_t out_fds_count, out_fds_capacity;
     int in_fds[BLY_WIRE_FDS_MAX]; /* of the one frame with descriptors that is not consumed */
     uint32_t in_fds_count, in_fds_taken;
@@ -117,10 +118,13 @@ void bly_wire_free(bly_wire *wire);
  */
 void *bly_wire_put(bly_wire *wire, int type, size_t body_size);
 
-/* bly_wire_attach: fd goes with the frame last put; takes it. Errors: BELAY_ENOMEM (not taken). */
-int bly_wire_attach(bly_wire *wire, int fd);
+/*
+ * bly_wire_attach: fd goes with the frame last put. is_owned: takes it, else borrows it until sent.
+ * Errors: BELAY_ENOMEM (not taken).
+ */
+int bly_wire_attach(bly_wire *wire, int fd, bool is_owned);
 
-/* bly_wire_retract: the frame last put is not sent after all, its descriptors are closed. */
+/* bly_wire_retract: the frame last put is not sent after all, descriptors it owns are closed. */
 void bly_wire_retract(bly_wire *wire);
 
 /* bly_wire_flush: sends. 0: all; BELAY_EAGAIN: the rest later; BELAY_ECLOSED: nobody listens. */

@@ -117,11 +117,11 @@ START_TEST(descriptors_arrive_with_their_frame)
     put(&l.left, BLY_WIRE_STOP, 1);
     put(&l.left, BLY_WIRE_SPAWN, 2);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inodes[i])), 0);
+        ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inodes[i]), true), 0);
     }
     put(&l.left, BLY_WIRE_STOP, 3);
     put(&l.left, BLY_WIRE_SPAWN, 4);
-    ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inodes[2])), 0);
+    ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inodes[2]), true), 0);
     ck_assert_int_eq(bly_wire_flush(&l.left), 0);
 
     uint64_t id = 1;
@@ -152,7 +152,7 @@ START_TEST(sent_descriptors_are_closed_here)
     ino_t inode;
     int fd = open_file(&inode);
     put(&l.left, BLY_WIRE_SPAWN, 1);
-    ck_assert_int_eq(bly_wire_attach(&l.left, fd), 0);
+    ck_assert_int_eq(bly_wire_attach(&l.left, fd, true), 0);
     ck_assert_int_eq(bly_wire_flush(&l.left), 0);
     ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
     close_line(&l);
@@ -166,7 +166,7 @@ START_TEST(a_retracted_frame_is_not_sent_and_its_descriptors_are_closed)
     put(&l.left, BLY_WIRE_STOP, 1);
     put(&l.left, BLY_WIRE_SPAWN, 2);
     int fd = open_file(&inode);
-    ck_assert_int_eq(bly_wire_attach(&l.left, fd), 0);
+    ck_assert_int_eq(bly_wire_attach(&l.left, fd, true), 0);
     bly_wire_retract(&l.left);
     ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
     put(&l.left, BLY_WIRE_STOP, 3);
@@ -184,8 +184,8 @@ START_TEST(descriptors_past_the_receivers_limit_are_missed_by_their_frame_alone)
     ino_t inode;
     for (uint64_t id = 1; id <= 2; id++) {
         put(&l.left, BLY_WIRE_SPAWN, id);
-        ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inode)), 0);
-        ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inode)), 0);
+        ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inode), true), 0);
+        ck_assert_int_eq(bly_wire_attach(&l.left, open_file(&inode), true), 0);
     }
     ck_assert_int_eq(bly_wire_flush(&l.left), 0);
 
