@@ -149,9 +149,9 @@ static bool is_named(const scenario *test, char **names)
 
 static void run_all(const settings *how, char **names, bool is_list)
 {
-    const scenario *const tables[] = {litmus_scenarios, planted_scenarios, engine_scenarios,
-                                      time_scenarios,   sem_scenarios(),   exec_scenarios,
-                                      sched_scenarios};
+    const scenario *const tables[] = {litmus_scenarios,  planted_scenarios, engine_scenarios,
+                                      deliver_scenarios, time_scenarios,    sem_scenarios(),
+                                      exec_scenarios,    sched_scenarios};
     for (size_t i = 0; i < bly_count(tables); i++) {
         for (const scenario *test = tables[i]; test->name != NULL; test++) {
             if (!is_named(test, names)) {

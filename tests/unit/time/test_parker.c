@@ -47,7 +47,7 @@ START_TEST(park_times_out_at_its_deadline)
 }
 END_TEST
 
-/* Two threads that hand a turn to and fro. */
+/* Two threads that hand a turn back and forth. */
 typedef struct turns {
     bly_parker *parker[2]; /* atomic: each thread sets its own */
     uint32_t turn;         /* atomic: whose turn it is */
