@@ -25,9 +25,9 @@ def test_order_is_kept():
 
 
 def test_tags_on_every_line():
-    ran = run("-k", "--tag", "echo 1; echo 2; echo e >&2; :", ":::", "a", "b c")
+    ran = run("-k", "--tag", "echo 1; echo 2; echo x >&2; :", ":::", "a", "b c")
     equal(ran.out, b"a\t1\na\t2\nb c\t1\nb c\t2\n")
-    equal(ran.err, b"a\te\nb c\te\n")
+    equal(ran.err, b"a\tx\nb c\tx\n")
     prints(run("-k", "--tagstring", "{#}:{/}", "echo", "x", ":::", "/p/a", "/p/b"),
            "1:a\tx /p/a\n2:b\tx /p/b\n")
 

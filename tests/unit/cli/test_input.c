@@ -64,7 +64,7 @@ END_TEST
 START_TEST(an_end_mark_ends_the_input)
 {
     ck_assert_str_eq(READ("a\nEND\nb\n", .end_at = "END"), "[a].");
-    ck_assert_str_eq(READ("a\nENDE\nb\n", .end_at = "END"), "[a][ENDE][b].");
+    ck_assert_str_eq(READ("a\nENDED\nb\n", .end_at = "END"), "[a][ENDED][b].");
 }
 END_TEST
 
