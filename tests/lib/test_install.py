@@ -10,6 +10,7 @@ SOURCE = Path(os.environ["BELAY_SOURCE"])
 BUILD = Path(os.environ["BELAY_BUILD"])
 CONSUMER = SOURCE / "tests/lib/consumer"
 EXPECTED = "belay 0.1.0: BELAY_ECLOSED\n"
+TIMED_OUT = "timed out at 1 ms\n"
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -32,10 +33,10 @@ class InstalledTree(unittest.TestCase):
         cls.prefix = cls.folder / "prefix"
         run("cmake", "--install", BUILD, "--prefix", cls.prefix)
 
-    def flags(self, *options, prefix=None):
-        """What pkg-config says of the belay under a prefix, as words."""
+    def flags(self, *options, prefix=None, package="belay"):
+        """What pkg-config says of a package under a prefix, as words."""
         path = (prefix or self.prefix) / "lib/pkgconfig"
-        return run("pkg-config", *options, "belay", PKG_CONFIG_LIBDIR=str(path)).split()
+        return run("pkg-config", *options, package, PKG_CONFIG_LIBDIR=str(path)).split()
 
     def run_with_library(self, program, prefix=None):
         return run(program, LD_LIBRARY_PATH=str((prefix or self.prefix) / "lib"))
@@ -52,6 +53,15 @@ class InstalledTree(unittest.TestCase):
             "-o", program)
         self.assertEqual(run(program), EXPECTED)
 
+    def test_the_test_kit_goes_with_both_libraries(self):
+        shared, static = self.folder / "timeout_shared", self.folder / "timeout_static"
+        run("cc", *STRICT, CONSUMER / "timeout.c",
+            *self.flags("--cflags", "--libs", package="belay-test"), "-o", shared)
+        run("cc", "-static", CONSUMER / "timeout.c",
+            *self.flags("--static", "--cflags", "--libs", package="belay-test"), "-o", static)
+        self.assertEqual(self.run_with_library(shared), TIMED_OUT)
+        self.assertEqual(run(static), TIMED_OUT)
+
     def test_a_moved_tree_still_serves_pkg_config(self):
         moved = self.folder / "moved"
         run("cp", "-a", self.prefix, moved)
@@ -64,6 +74,8 @@ class InstalledTree(unittest.TestCase):
         run("cmake", "--build", build)
         self.assertEqual(run(build / "consumer_static"), EXPECTED)
         self.assertEqual(self.run_with_library(build / "consumer_shared"), EXPECTED)
+        self.assertEqual(run(build / "consumer_test_static"), TIMED_OUT)
+        self.assertEqual(self.run_with_library(build / "consumer_test_shared"), TIMED_OUT)
 
     def test_the_shared_library_shows_its_own_names_alone(self):
         listing = run("nm", "--dynamic", "--defined-only", self.prefix / "lib/libbelay.so")

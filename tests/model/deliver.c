@@ -1,5 +1,6 @@
 /*
- * deliver.c: the mailbox and its descriptor, and threads that sleep: no signal, task or wake is lost.
+ * deliver.c: the mailbox and its descriptor, and threads that sleep: no signal, task or wake is
+ * lost.
  */
 #include "scenario.h"
 
