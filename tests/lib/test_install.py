@@ -88,6 +88,15 @@ class InstalledTree(unittest.TestCase):
         theirs = {p.relative_to(self.prefix / "include") for p in (self.prefix / "include").rglob("*.h")}
         self.assertEqual(theirs, ours)
 
+    def test_the_program_of_the_readme_prints_what_the_readme_says(self):
+        readme = (SOURCE / "README.md").read_text()
+        source = self.folder / "example.c"
+        source.write_text(re.search(r"^```c\n(.*?)^```$", readme, re.M | re.S)[1])
+        said = re.search(r"\./a\.out\n((?:    .*\n)+)", readme)[1]
+        program = self.folder / "a.out"
+        run("cc", *STRICT, source, *self.flags("--cflags", "--libs"), "-o", program)
+        self.assertEqual(self.run_with_library(program), said.replace("    ", ""))
+
 
 if __name__ == "__main__":
     unittest.main()

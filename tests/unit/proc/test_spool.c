@@ -269,7 +269,7 @@ START_TEST(at_the_limit_of_descriptors_waiting_outputs_are_put_aside)
     close((int)limit.rlim_cur);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     for (int i = 3; i < 6; i++) {
-        outputs[i] = output_of("345" + i - 3);
+        outputs[i] = output_of(&"345"[i - 3]);
     }
     for (int i = 0; i < 6; i++) {
         char text[8] = {0};
