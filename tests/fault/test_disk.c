@@ -1,6 +1,7 @@
 /*
- * test_disk.c: a disk that fills up while jobs write to it: a small tmpfs in a mount namespace of the
- * test, or, where that is not allowed, a limit on the size of files, which a job runs into alike.
+ * test_disk.c: a disk that fills up while jobs write to it: a small tmpfs in a mount namespace of
+ * the test, or, where that is not allowed, a limit on the size of files, which a job runs into
+ * alike.
  */
 #include "../unit/proc/harness.h"
 
@@ -67,7 +68,10 @@ START_TEST(a_job_that_fills_the_disk_is_incomplete)
 }
 END_TEST
 
-/* The job itself says nothing: echo's failure is ignored and it ends well, with a part of its text. */
+/*
+ * The job itself says nothing: echo's failure is ignored and it ends well, with a part of its
+ * text.
+ */
 START_TEST(a_job_that_ignores_the_failure_is_incomplete_all_the_same)
 {
     bool is_disk = open_on_small_disk();

@@ -1,9 +1,9 @@
 /*
  * test_kill9.c: whoever of runner and keeper is killed, no descendant of any kind survives.
  *
- * Each test forks a runner of its own, which starts one job. The processes of the job say their pids
- * on a pipe and carry a mark in their environment, so that the test also finds those it was not told
- * of.
+ * Each test forks a runner of its own, which starts one job. The processes of the job say their
+ * pids on a pipe and carry a mark in their environment, so that the test also finds those it was
+ * not told of.
  */
 #include "../unit/proc/harness.h"
 

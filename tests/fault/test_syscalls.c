@@ -1,7 +1,7 @@
 /*
- * test_syscalls.c: runner and keeper when the system says no. The wrapped functions fail on the call
- * of that number, counted in each process from the moment the test sets it; the keeper, a fork of the
- * test, inherits what was set before it was made.
+ * test_syscalls.c: runner and keeper when the system says no. The wrapped functions fail on the
+ * call of that number, counted in each process from the moment the test sets it; the keeper, a
+ * fork of the test, inherits what was set before it was made.
  */
 #include "../unit/proc/harness.h"
 

@@ -1,6 +1,7 @@
 /*
  * faults.h: allocations that fail. A program that includes it is linked with
- * -Wl,--wrap=bly_alloc -Wl,--wrap=bly_alloc_aligned, and until faults_fail_from is called every allocation works.
+ * -Wl,--wrap=bly_alloc -Wl,--wrap=bly_alloc_aligned, and until faults_fail_from is called every
+ * allocation works.
  */
 #ifndef BELAY_TESTS_FAULTS_H
 #define BELAY_TESTS_FAULTS_H

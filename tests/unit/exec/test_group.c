@@ -414,8 +414,8 @@ START_TEST(a_tree_of_groups_runs_each_leaf_once_on_any_number_of_workers)
 }
 END_TEST
 
-/* A lock held over an inner group: a waiter that started a sibling would wait for itself. It is made
- * of a word, since debug builds allow no wait under a lock of the seam. */
+/* A lock held over an inner group: a waiter that started a sibling would wait for itself. It is
+ * made of a word, since debug builds allow no wait under a lock of the seam. */
 typedef struct guarded {
     belay_exec *exec;
     uint32_t *owner; /* atomic: 1 while a member is inside */

@@ -159,7 +159,9 @@ static bool is_asleep(const char *path)
     return is_asleep;
 }
 
-/* Context switches of all threads whose name begins with "idle-"; *ret_awake: some are not asleep. */
+/*
+ * Context switches of all threads whose name begins with "idle-"; *ret_awake: some are not asleep.
+ */
 static uint64_t switches_of_workers(uint32_t *ret_threads, bool *ret_awake)
 {
     uint64_t sum = 0;

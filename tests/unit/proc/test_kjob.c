@@ -1,4 +1,6 @@
-/* test_kjob.c: how a job is told to end: timeout, stop, kill, signals, and how it is seen to end. */
+/*
+ * test_kjob.c: how a job is told to end: timeout, stop, kill, signals, and how it is seen to end.
+ */
 #include "harness.h"
 
 #define MS INT64_C(1000000)

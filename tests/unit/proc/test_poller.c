@@ -118,7 +118,10 @@ START_TEST(the_heir_of_a_place_gets_no_event_of_the_one_before)
 }
 END_TEST
 
-/* What a child between vfork and exec does to its parent: the closed descriptor lives on in a copy. */
+/*
+ * What a child between vfork and exec does to its parent: the closed descriptor lives on in a
+ * copy.
+ */
 START_TEST(a_closed_descriptor_with_a_copy_elsewhere_is_silent)
 {
     bly_poller poller = open_poller(4);

@@ -19,16 +19,16 @@
 
 /* What happened to one job, in the test's own storage. */
 typedef struct probe {
-    int status;        /* what its fn returns */
-    int runs;          /* how often fn was called */
-    int drops;         /* how often drop was called */
-    int why;           /* the reason that the last drop was told */
-    uint64_t missed;   /* of the last run */
+    int status;      /* what its fn returns */
+    int runs;        /* how often fn was called */
+    int drops;       /* how often drop was called */
+    int why;         /* the reason that the last drop was told */
+    uint64_t missed; /* of the last run */
     uint64_t missed_sum;
-    int64_t slot_ns;   /* of the last run */
-    int64_t due_ns;    /* of the last run */
-    belay_claim *claim; /* of the last run */
-    void (*inside)(struct probe *self); /* called from fn */
+    int64_t slot_ns;                     /* of the last run */
+    int64_t due_ns;                      /* of the last run */
+    belay_claim *claim;                  /* of the last run */
+    void (*inside)(struct probe *self);  /* called from fn */
     void (*dropped)(struct probe *self); /* called from drop */
     belay_sched *sched;
     int number;
