@@ -138,10 +138,13 @@ static void mark_canceled(belay_group *group)
     bly_mutex_lock(&group->lock);
     group->is_canceled = true;
     keep_status_locked(group, BELAY_ECANCELED);
-    group->active++;
+    bool must_sweep = group->newest != NULL;
+    group->active += must_sweep;
     bly_mutex_unlock(&group->lock);
-    group->sweep = (belay_task){.run = sweep};
-    bly_deliver_push(&group->sweep);
+    if (must_sweep) {
+        group->sweep = (belay_task){.run = sweep};
+        bly_deliver_push(&group->sweep);
+    }
 }
 
 static void token_fired(bly_cancel_reg *reg)
@@ -399,7 +402,7 @@ int belay_group_destroy(belay_group *group)
     if (is_busy(group)) {
         return BELAY_EBUSY;
     }
-    /* A fire that is just reaching the group ends in here or pushes a sweep, which counts. */
+    /* A fire that is just reaching the group has left it when this returns. */
     bly_cancel_unregister(&group->reg);
     if (is_busy(group)) {
         return BELAY_EBUSY;

@@ -536,6 +536,33 @@ START_TEST(spawn_wait_and_cancel_meet_in_any_order)
 }
 END_TEST
 
+static void fire(void *arg)
+{
+    ck_assert_int_eq(belay_cancel_fire(arg), 0);
+}
+
+START_TEST(an_empty_group_is_destroyed_while_its_parent_is_being_fired)
+{
+    belay_exec *exec = pool_of(1);
+    for (int round = 0; round < 500; round++) {
+        belay_cancel *parent;
+        bly_thread other;
+        ck_assert_int_eq(belay_cancel_create(NULL, 0, &parent), 0);
+        belay_group *group = group_below(exec, parent, 0);
+        call one = {.gate = OPEN};
+        spawn(group, &one);
+        ck_assert_int_eq(bly_thread_create(&other, NULL, fire, parent), 0);
+        int status = status_of(group);
+        ck_assert(status == 0 || status == BELAY_ECANCELED);
+        ck_assert_int_eq(belay_group_destroy(group), 0);
+        bly_thread_join(&other);
+        belay_cancel_unref(parent);
+        ck_assert_uint_eq(one.runs + one.drops, 1);
+    }
+    pool_end(exec);
+}
+END_TEST
+
 START_TEST(every_allocation_of_a_group_may_fail)
 {
     belay_exec *exec = pool_of(1);
@@ -578,4 +605,5 @@ UNIT_MAIN("exec/group", wait_returns_when_every_member_has_ended,
           a_tree_of_groups_runs_each_leaf_once_on_any_number_of_workers,
           a_lock_held_over_a_group_is_no_deadlock_as_no_sibling_starts_on_top,
           many_scopes_fit_a_small_stack, spawn_wait_and_cancel_meet_in_any_order,
+          an_empty_group_is_destroyed_while_its_parent_is_being_fired,
           every_allocation_of_a_group_may_fail)
