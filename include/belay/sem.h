@@ -3,9 +3,9 @@
  *
  * A semaphore has `capacity` permits. Who needs some acquires a lease of them, by waiting on its
  * thread or by a callback, and releases the lease once. Threads and callbacks stand in one queue
- * and are served in the order in which they came, whatever number of permits each wants.
+ * and are served in the order in which they came, whatever number of permits each wants [G-SEM-1].
  *
- * It is no mutex: it knows no owner, a lease may be released by any thread, a holder that acquires
+ * It is no mutex: it knows no owner, any thread may release a lease [G-SEM-16], who acquires
  * again waits like everybody else, and no priority is inherited. Permits come into being with the
  * semaphore and by belay_sem_resize only: nothing else can add one.
  *
@@ -16,7 +16,7 @@
  * nothing that it may free. A lease that ended (released, timed out, canceled, refused) can be used
  * for the next acquire as it is, of this semaphore or another, also from its own callback.
  *
- * What a releaser did before its release is visible to whom its permits are granted.
+ * What a releaser did before its release is visible to whom its permits are granted [G-SEM-29].
  */
 #ifndef BELAY_SEM_H
 #define BELAY_SEM_H
@@ -44,7 +44,7 @@ typedef struct belay_lease belay_lease;
  * holds nothing and may be used again or freed.
  * Called exactly once, on the thread or executor of the semaphore's options, under no lock of
  * belay's. It may call every function of belay that does not wait, on this semaphore too: release
- * the lease, acquire with it again, free it, close or destroy the semaphore.
+ * the lease, acquire with it again, free it, close or destroy the semaphore [G-SEM-25].
  */
 typedef void belay_sem_fn(belay_lease *lease, int result, void *arg);
 
@@ -114,25 +114,27 @@ BELAY_API int belay_sem_create(const belay_sem_opts *opts, belay_sem **ret_sem);
 
 /*
  * belay_sem_acquire: waits on the calling thread for `permits` permits, behind everyone who came
- * before.
+ * before [G-SEM-1].
  * Takes the lease's storage; on success gives a lease, and exactly one belay_lease_release takes it
- * back. After an error the lease is idle (BELAY_EINVAL and BELAY_EBUSY leave it as it was).
+ * back. After an error the lease is idle (BELAY_EINVAL and BELAY_EBUSY leave it as it was)
+ * [G-SEM-22].
  * permits: at least 1. deadline_ns: on the semaphore's clock; it limits the waiting alone, so free
- * permits are granted after it too; BELAY_NOW only tries, and never passes anyone who waits;
- * BELAY_FOREVER never times out. cancel: NULL, or a token whose fire ends the wait; fired before,
- * it refuses even free permits; borrowed until the call returns.
+ * permits are granted after it too; BELAY_NOW only tries, and never passes anyone who waits
+ * [G-SEM-4]; BELAY_FOREVER never times out. cancel: NULL, or a token whose fire ends the wait;
+ * fired before, it refuses even free permits [G-SEM-8]; borrowed until the call returns.
  * Errors: BELAY_EINVAL (also: a live lease copied by value), BELAY_EBUSY (the lease is in use),
  *         BELAY_ETOOBIG (more than the capacity), BELAY_ECLOSED, BELAY_ECANCELED, BELAY_EAGAIN
  *         (BELAY_NOW), BELAY_ETIMEDOUT, BELAY_EFULL (waiters_max wait already), BELAY_EDEADLK,
  *         BELAY_ENOMEM (the first wait of this thread finds no memory).
- * Context: any thread; may block; from a callback that runs inline it never waits (BELAY_EDEADLK).
+ * Context: any thread; may block; from a callback that runs inline it never waits (BELAY_EDEADLK)
+ * [G-SEM-23].
  */
 BELAY_API int belay_sem_acquire(belay_sem *sem, belay_lease *lease, uint32_t permits,
                                 int64_t deadline_ns, belay_cancel *cancel);
 
 /*
  * belay_sem_acquire_async: the same without waiting. Returns 0: granted now, and fn is not called.
- * Returns BELAY_PENDING: fn(lease, result, arg) is called exactly once, later or already.
+ * Returns BELAY_PENDING: fn(lease, result, arg) is called exactly once, later or already [G-SEM-2].
  * Takes the lease's storage until fn begins, or its release when granted.
  * permits, deadline_ns, cancel: as for belay_sem_acquire; the token is borrowed until fn begins.
  * Errors, with fn not called and the lease idle: BELAY_EINVAL, BELAY_EBUSY, BELAY_ETOOBIG,
@@ -145,7 +147,7 @@ BELAY_API int belay_sem_acquire_async(belay_sem *sem, belay_lease *lease, uint32
 
 /*
  * belay_lease_cancel: takes a waiting lease out of the queue; its acquire ends with
- * BELAY_ECANCELED.
+ * BELAY_ECANCELED [G-SEM-10].
  * Errors: BELAY_EINVAL, BELAY_ENOENT (the lease is idle), BELAY_ETOOLATE (its end is decided,
  *         whichever way: the callback comes or came).
  * Context: any thread or callback that knows the lease and its semaphore to live; never blocks.
@@ -153,9 +155,9 @@ BELAY_API int belay_sem_acquire_async(belay_sem *sem, belay_lease *lease, uint32
 BELAY_API int belay_lease_cancel(belay_lease *lease);
 
 /*
- * belay_lease_release: gives the permits back, to the head of the queue first. Never fails for a
- * lease that is held, allocates nothing, works on a closed semaphore. Exactly one of several calls,
- * from several threads too, returns 0.
+ * belay_lease_release: gives the permits back, to the head of the queue first [G-SEM-5]. Never
+ * fails for a lease that is held, allocates nothing, works on a closed semaphore. Exactly one of
+ * several calls, from several threads too, returns 0 [G-SEM-12] [G-SEM-13].
  * Errors: BELAY_EINVAL, BELAY_ERELEASED (released before, and not acquired with since),
  *         BELAY_ENOTHELD (idle, waiting, granted but not delivered yet, ended without a grant, or a
  *         copy of the lease).
@@ -165,7 +167,7 @@ BELAY_API int belay_lease_cancel(belay_lease *lease);
 BELAY_API int belay_lease_release(belay_lease *lease);
 
 /*
- * belay_lease_move: moves a held lease to other storage, which need not be initialised.
+ * belay_lease_move: moves a held lease to other storage, which need not be initialised [G-SEM-24].
  * Takes to's storage; `from` is idle afterwards.
  * Errors: BELAY_EINVAL (also: to == from), BELAY_ERELEASED, BELAY_ENOTHELD.
  * Context: any thread or callback, never blocks.
@@ -174,8 +176,8 @@ BELAY_API int belay_lease_move(belay_lease *from, belay_lease *to);
 
 /*
  * belay_sem_resize: changes the number of permits. New ones are granted at once. Those taken away
- * while in use become a debt, which releases repay before anyone is served. A waiting request that
- * exceeds the capacity when it is at the head ends with BELAY_ETOOBIG.
+ * while in use become a debt, which releases repay before anyone is served [G-SEM-20]. A waiting
+ * request that exceeds the capacity when it is at the head ends with BELAY_ETOOBIG [G-SEM-21].
  * capacity: 1 to BELAY_SEM_CAPACITY_MAX.
  * Errors: BELAY_EINVAL, BELAY_ECLOSED.
  * Context: any thread or callback, never blocks; may run callbacks inline.
@@ -184,7 +186,8 @@ BELAY_API int belay_sem_resize(belay_sem *sem, uint32_t capacity);
 
 /*
  * belay_sem_close: no more is acquired from now on, and all who wait end with BELAY_ECLOSED in the
- * order of the queue. Leases that are held or granted stay valid until their release. Idempotent.
+ * order of the queue [G-SEM-19]. Leases that are held or granted stay valid until their release.
+ * Idempotent.
  * Errors: BELAY_EINVAL.
  * Context: any thread or callback, never blocks; may run callbacks inline.
  */
@@ -192,7 +195,7 @@ BELAY_API int belay_sem_close(belay_sem *sem);
 
 /*
  * belay_sem_await_idle: waits until belay_sem_destroy would succeed: nothing is held, granted,
- * waiting or undelivered. It was so at one moment; only a closed semaphore stays so.
+ * waiting or undelivered [G-SEM-18]. It was so at one moment; only a closed semaphore stays so.
  * deadline_ns: as for belay_sem_acquire.
  * Errors: BELAY_EINVAL, BELAY_EAGAIN (BELAY_NOW), BELAY_ETIMEDOUT, BELAY_EDEADLK, BELAY_ENOMEM.
  * Context: any thread; may block; from a callback that runs inline it never waits (BELAY_EDEADLK).
@@ -201,16 +204,17 @@ BELAY_API int belay_sem_await_idle(belay_sem *sem, int64_t deadline_ns);
 
 /*
  * belay_sem_destroy: ends the semaphore; NULL is allowed. Legal as soon as it is idle, from a
- * callback too, and while the release that made it so is still returning on another thread.
+ * callback too, and while the release that made it so is still returning on another thread
+ * [G-SEM-17].
  * With track_holders a refusal tells opts->log who holds what.
  * Errors: BELAY_EBUSY (something is held, granted, waiting or undelivered).
- * Context: any thread or callback; no other call on it but a release may be in progress. Does not
- * wait for other threads longer than they hold a lock.
+ * Context: any thread or callback; no other call on it but a release may be in progress. The last
+ * of those that share the process's timers waits for the end of their thread.
  */
 BELAY_API int belay_sem_destroy(belay_sem *sem);
 
 /*
- * belay_sem_with: acquires, calls fn(arg) and releases when fn returns.
+ * belay_sem_with: acquires, calls fn(arg) and releases when fn returns [G-SEM-28].
  * Returns the result of fn, whatever it is, or an error of belay_sem_acquire with fn not called.
  * permits, deadline_ns, cancel: as for belay_sem_acquire. fn must return: leaving it by longjmp, an
  * exception or the end of its thread keeps the permits for ever.
@@ -263,8 +267,8 @@ typedef struct belay_sem_stats_data {
 } belay_sem_stats_data;
 
 /*
- * belay_sem_stats: one consistent snapshot. ret_stats->size says how much of it the caller knows;
- * no more is written.
+ * belay_sem_stats: one consistent snapshot [G-SEM-30]. ret_stats->size says how much of it the
+ * caller knows; no more is written.
  * Errors: BELAY_EINVAL. Context: any thread or callback, never blocks.
  */
 BELAY_API int belay_sem_stats(belay_sem *sem, belay_sem_stats_data *ret_stats);
@@ -283,7 +287,8 @@ typedef struct belay_sem_holder {
 
 /*
  * belay_sem_holders: the oldest leases held, oldest first: at most max of them, and at most
- * BELAY_SEM_HOLDERS_MAX. Returns how many were written to ret_holders; none without track_holders.
+ * BELAY_SEM_HOLDERS_MAX. Returns how many were written to ret_holders; none without track_holders
+ * [G-SEM-31].
  * Errors: BELAY_EINVAL. Context: any thread or callback, never blocks.
  */
 BELAY_API int belay_sem_holders(belay_sem *sem, belay_sem_holder *ret_holders, uint32_t max);

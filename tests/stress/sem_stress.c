@@ -3,11 +3,11 @@
  *
  *     stress_sem [OPERATIONS [SEED [THREADS]]]
  *
- * The run is cut into rounds, each with a semaphore of its own whose capacity,
- * bound of waiters, executor, resizes and close are drawn from the seed. Every acquire is an entry
- * with a fresh lease. The semaphore numbers those that queue in the order of its queue and those
- * that it grants in the order of its grants, both under its lock, and leaves the numbers in the
- * lease. A round is right when
+ * The run is cut into rounds, each with a semaphore of its own whose capacity, bound of waiters,
+ * executor, resizes and close are drawn from the seed. Every acquire is an entry with a fresh
+ * lease. The semaphore numbers those that queue in the order of its queue and those that it grants
+ * in the order of its grants, both under its lock, and leaves the numbers in the lease. A round is
+ * right when
  *
  *   - each entry has exactly one outcome, and a callback exactly when it was promised;
  *   - the numbers of grants are 1, 2, 3 ... and in their order the places in the queue only rise;

@@ -307,6 +307,39 @@ START_TEST(at_most_the_capacity_is_inside_at_once)
 }
 END_TEST
 
+static int counted; /* plain: a lease of the only permit protects it */
+
+static int count_up(void *arg)
+{
+    counted++;
+    (void)arg;
+    return 0;
+}
+
+static void *loop_counting(void *arg)
+{
+    for (int i = 0; i < LOOPS; i++) {
+        ck_assert_int_eq(belay_sem_with(unit_sem, 1, BELAY_FOREVER, NULL, count_up, NULL), 0);
+    }
+    return arg;
+}
+
+START_TEST(what_was_done_under_a_lease_is_seen_under_the_next)
+{
+    belay_sem_opts opts = {.size = sizeof opts, .capacity = 1};
+    ck_assert_int_eq(belay_sem_create(&opts, &unit_sem), 0);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, loop_counting, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    ck_assert_int_eq(counted, THREADS * LOOPS);
+    ck_assert_int_eq(belay_sem_destroy(unit_sem), 0);
+}
+END_TEST
+
 UNIT_MAIN("sem/blocking", a_thread_gets_the_permits_it_waits_for,
           threads_and_callbacks_stand_in_one_queue, a_thread_times_out_at_its_deadline,
           a_thread_that_times_out_at_the_head_serves_those_behind,
@@ -315,4 +348,5 @@ UNIT_MAIN("sem/blocking", a_thread_gets_the_permits_it_waits_for,
           a_resize_ends_the_wait_of_a_thread_that_wants_more,
           two_releases_in_a_row_wake_two_threads, a_thread_woken_for_no_reason_goes_on_waiting,
           a_grant_between_the_deadline_and_the_look_at_it_is_kept,
-          at_most_the_capacity_is_inside_at_once)
+          at_most_the_capacity_is_inside_at_once,
+          what_was_done_under_a_lease_is_seen_under_the_next)
