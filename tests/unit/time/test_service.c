@@ -180,10 +180,34 @@ static void child_of_fork(belay_timers *inherited)
     _exit(is_fine ? 0 : 1);
 }
 
+typedef struct beat {
+    bly_timer timer;
+    uint32_t has_come;
+} beat;
+
+static void beat_fire(bly_timer *timer)
+{
+    set_flag(&bly_container(timer, beat, timer)->has_come);
+}
+
+/*
+ * Returns once the service's thread has begun. A thread that is only being started may hold a lock
+ * of the address sanitizer's allocator, which a child forked then would find taken for ever.
+ */
+static void await_service_thread(belay_timers *timers)
+{
+    beat first = {0};
+    bly_timer_init(&first.timer, timers, beat_fire);
+    bly_timer_arm(&first.timer, BELAY_NOW);
+    await_flag(&first.has_come);
+    bly_timer_disarm_wait(&first.timer);
+}
+
 START_TEST(a_forked_child_has_a_service_of_its_own_and_joins_none)
 {
     belay_timers *timers = NULL;
     ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
+    await_service_thread(timers);
     pid_t child = fork();
     if (child == 0) {
         child_of_fork(timers);
