@@ -89,6 +89,11 @@ static bly_item steal(bly_worker *worker, uint32_t number)
         bool is_pushed = kind->push(worker->deque, tasks[i]);
         bly_assert(is_pushed);
     }
+    /* A worker on its way to bed may have looked here before the push and there after the steal. A
+     * thief that is a searcher wakes nobody here; search looks when it ends. */
+    if (count > 1) {
+        bly_idle_wake_one(&worker->exec->idle);
+    }
     return from_deque(tasks[0]);
 }
 

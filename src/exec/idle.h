@@ -10,7 +10,8 @@
  * reads the word; the one who goes to sleep writes the word and then reads the queues; all four
  * are sequentially consistent, so one of the two sees the other. If the submitter saw a searcher,
  * that searcher's own look comes after it leaves the word, so it sees the task; and a searcher that
- * leaves because it found another task looks as well when it is the last.
+ * leaves because it found another task looks as well when it is the last. A thief that moves tasks
+ * to its own deque makes them visible anew, and calls bly_idle_wake_one as well.
  */
 #ifndef BLY_EXEC_IDLE_H
 #define BLY_EXEC_IDLE_H
