@@ -27,8 +27,6 @@
 
 #include "deliver/deliver.h"
 
-#define SECOND_NS INT64_C(1000000000)
-
 static belay_lease *head_of(const belay_sem *sem)
 {
     bly_list *first = bly_list_first(&sem->queue);
@@ -54,28 +52,29 @@ void bly_sem_give_back_locked(belay_sem *sem, uint32_t permits)
     sem->available += permits - repaid;
 }
 
-/* The invariants that can be seen from the counters, and, of a short queue, its length. */
-static bool is_sound(const belay_sem *sem)
+/* What must hold whenever the lock is free, as far as the counters and a short queue show it. */
+static void check_locked(const belay_sem *sem)
 {
     uint32_t in_use = bly_sem_in_use_locked(sem);
-    uint32_t debt = in_use > sem->capacity ? in_use - sem->capacity : 0;
-    if (sem->available > sem->capacity || sem->debt != debt || (debt > 0 && sem->available > 0) ||
-        sem->reserved > in_use) {
-        return false;
-    }
+    bly_assert_deep(sem->available <= sem->capacity);
+    bly_assert_deep(sem->debt == (in_use > sem->capacity ? in_use - sem->capacity : 0));
+    bly_assert_deep(sem->debt == 0 || sem->available == 0);
+    bly_assert_deep(sem->reserved <= in_use);
     uint32_t counted = 0;
     bly_list_each (link, &sem->queue) {
         if (++counted > BLY_SEM_BATCH) {
-            return sem->waiting > BLY_SEM_BATCH;
+            break;
         }
     }
-    return sem->waiting == counted;
+    bly_assert_deep(counted == sem->waiting || sem->waiting > BLY_SEM_BATCH);
 }
 
 /* Every way out of the lock goes through here. */
 static void unlock(belay_sem *sem)
 {
-    bly_assert_deep(is_sound(sem));
+    if (BELAY_DEBUG) {
+        check_locked(sem);
+    }
     bly_mutex_unlock(&sem->lock);
 }
 
@@ -111,10 +110,15 @@ void bly_pass_begin(belay_sem *sem, bly_pass *pass)
     bly_pass_begin_at(sem, pass, read_clock(sem));
 }
 
+static int64_t later(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
 /* The time since `since_ns`, as far as this pass knows it. */
 static int64_t elapsed(const bly_pass *pass, int64_t since_ns)
 {
-    return pass->now_ns > since_ns ? pass->now_ns - since_ns : 0;
+    return later(pass->now_ns, since_ns) - since_ns;
 }
 
 /* Permits stop being free but too few for the head: it goes, or none are free. */
@@ -133,15 +137,14 @@ static void note_short(belay_sem *sem, const bly_pass *pass)
     if (head == NULL || sem->available == 0) {
         end_short(sem, pass);
     } else if (sem->counts.short_since_ns == BLY_SEM_NOT_READ) {
-        /* A head that came after the clock was not read has just come. */
-        sem->counts.short_since_ns =
-            pass->now_ns != BLY_SEM_NOT_READ ? pass->now_ns : head->since_ns;
+        /* A head that came since the clock was read, or not read, has just come. */
+        sem->counts.short_since_ns = later(pass->now_ns, head->since_ns);
     }
 }
 
 static void count_cancel(bly_sem_counts *counts, int64_t now_ns)
 {
-    uint64_t second = now_ns > 0 ? (uint64_t)(now_ns / SECOND_NS) : 0;
+    int64_t second = now_ns / BLY_SEM_SECOND_NS;
     counts->canceled++;
     if (second > counts->cancel_second) {
         counts->cancels_previous = second == counts->cancel_second + 1 ? counts->cancels_now : 0;
@@ -181,9 +184,7 @@ static void reserve(belay_sem *sem, const bly_pass *pass, belay_lease *lease)
     sem->reserved += lease->permits;
     sem->counts.granted_waiting++;
     bly_hist_add(&sem->counts.waits, (uint64_t)elapsed(pass, lease->since_ns));
-    if (pass->now_ns > lease->since_ns) {
-        lease->since_ns = pass->now_ns;
-    }
+    lease->since_ns = later(pass->now_ns, lease->since_ns);
     if (!sem->tracks_holders) {
         lease->mark |= (uint64_t)sem->next_turn << 32;
     }

@@ -43,6 +43,7 @@ static void init(belay_sem *sem, const belay_sem_opts *opts)
     sem->capacity = sem->available = opts->capacity;
     sem->next_place = sem->next_turn = 1; /* 0 in a lease: it never queued, or was never granted */
     sem->counts.short_since_ns = BLY_SEM_NOT_READ;
+    sem->counts.cancel_second = BLY_SEM_NOT_READ;
     sem->armed_ns = BELAY_FOREVER;
     sem->waiters_max = waiters_max_of(opts);
     sem->is_unfair = opts->unfair == 1;

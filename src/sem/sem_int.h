@@ -20,6 +20,7 @@
 
 #define BLY_SEM_WAITERS_DEFAULT 4096
 #define BLY_SEM_NAME_SIZE       32
+#define BLY_SEM_SECOND_NS       INT64_C(1000000000)
 
 /* pass.now_ns while the clock was not read: nobody was waiting before the lock was taken. */
 #define BLY_SEM_NOT_READ INT64_MIN
@@ -34,7 +35,7 @@ typedef struct bly_sem_counts {
     uint64_t too_big;
     uint64_t refused_full;
     uint64_t late_cancels;
-    uint64_t cancel_second;    /* the second that the next two belong to */
+    int64_t cancel_second;     /* the second that the next two belong to */
     uint64_t cancels_now;      /* cancels in that second */
     uint64_t cancels_previous; /* cancels in the second before it */
     int64_t short_since_ns;    /* permits are free but too few for the head; NOT_READ: not so */

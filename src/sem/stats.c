@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define SECOND_NS INT64_C(1000000000)
-
 static int64_t age(int64_t now_ns, int64_t since_ns)
 {
     return now_ns > since_ns ? now_ns - since_ns : 0;
@@ -55,7 +53,7 @@ static void fill_ages_locked(const belay_sem *sem, belay_sem_stats_data *stats, 
 /* Cancels of the last whole second. */
 static uint64_t cancel_rate(const bly_sem_counts *counts, int64_t now_ns)
 {
-    uint64_t second = now_ns > 0 ? (uint64_t)(now_ns / SECOND_NS) : 0;
+    int64_t second = now_ns / BLY_SEM_SECOND_NS;
     if (second <= counts->cancel_second) {
         return counts->cancels_previous;
     }

@@ -1,6 +1,8 @@
 /* Releases, cancels and moves of leases. */
 #include "sem_unit.h"
 
+#include "hooked_clock.h"
+
 #define ROUNDS 10000
 
 static belay_lease held;
@@ -251,6 +253,132 @@ START_TEST(cancel_tells_idle_from_decided)
 }
 END_TEST
 
+static int seen_by_cancel;
+static int seen_by_release;
+
+static void cancel_and_release_the_first(void)
+{
+    seen_by_cancel = belay_lease_cancel(&five[0].lease);
+    seen_by_release = belay_lease_release(&five[0].lease);
+}
+
+static belay_cancel *token;
+
+static void fire_and_look_at_the_first(void)
+{
+    ck_assert_int_eq(belay_cancel_fire(token), 0);
+    cancel_and_release_the_first();
+}
+
+START_TEST(a_lease_whose_acquire_has_not_queued_is_idle_to_others)
+{
+    hooked_open(1);
+    fresh();
+    token = unit_token();
+    unit_hold(&held, 1);
+    hooked_fn = cancel_and_release_the_first;
+    ck_assert_int_eq(unit_ask(&five[0], 1, BELAY_FOREVER, token), BELAY_PENDING);
+    ck_assert_int_eq(seen_by_cancel, BELAY_ENOENT);
+    ck_assert_int_eq(seen_by_release, BELAY_ENOTHELD);
+    ck_assert_int_eq(belay_lease_cancel(&five[0].lease), 0);
+    hooked_fn = fire_and_look_at_the_first;
+    ck_assert_int_eq(unit_ask(&five[0], 1, BELAY_FOREVER, token), BELAY_ECANCELED);
+    ck_assert_int_eq(seen_by_cancel, BELAY_ENOENT);
+    ck_assert_int_eq(seen_by_release, BELAY_ENOTHELD);
+    unit_release(&held);
+    belay_cancel_unref(token);
+    hooked_close();
+}
+END_TEST
+
+START_TEST(a_lease_whose_release_is_at_work_is_released_to_others)
+{
+    hooked_open(1);
+    fresh();
+    unit_hold(&five[0].lease, 1);
+    unit_queue(&five[1], 1);
+    hooked_fn = cancel_and_release_the_first;
+    unit_release(&five[0].lease);
+    ck_assert_int_eq(seen_by_cancel, BELAY_ETOOLATE);
+    ck_assert_int_eq(seen_by_release, BELAY_ERELEASED);
+    unit_told(&five[1], 0, 1);
+    unit_release(&five[1].lease);
+    hooked_close();
+}
+END_TEST
+
+static belay_sem *other_sem;
+static belay_lease other_held;
+
+static void then_wait_elsewhere(waiter *self)
+{
+    unit_release(&self->lease);
+    self->then = NULL;
+    self->calls = 0;
+    ck_assert_int_eq(
+        belay_sem_acquire_async(other_sem, &self->lease, 1, BELAY_FOREVER, NULL, unit_note, self),
+        BELAY_PENDING);
+}
+
+static void release_what_is_held(void)
+{
+    unit_release(&held);
+}
+
+START_TEST(a_cancel_that_comes_too_late_leaves_the_next_acquire_alone)
+{
+    hooked_open(1);
+    fresh();
+    belay_sem_opts opts = {.size = sizeof opts, .capacity = 1};
+    ck_assert_int_eq(belay_sem_create(&opts, &other_sem), 0);
+    ck_assert_int_eq(belay_sem_acquire(other_sem, &other_held, 1, BELAY_NOW, NULL), 0);
+    unit_hold(&held, 1);
+    five[0].then = then_wait_elsewhere;
+    unit_queue(&five[0], 1);
+    /* While the cancel is on its way to the lock, the lease is granted, released and used again. */
+    hooked_fn = release_what_is_held;
+    ck_assert_int_eq(belay_lease_cancel(&five[0].lease), BELAY_ETOOLATE);
+    ck_assert_uint_eq(unit_stats_of(other_sem).waiting, 1);
+    ck_assert_uint_eq(unit_stats().late_cancels, 0);
+    unit_release(&other_held);
+    ck_assert_int_eq(five[0].result, 0);
+    unit_release(&five[0].lease);
+    ck_assert_int_eq(belay_sem_destroy(other_sem), 0);
+    hooked_close();
+}
+END_TEST
+
+static void *acquire_in_rounds(void *arg)
+{
+    int *result = arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&barrier);
+        *result = belay_sem_acquire(unit_sem, &held, 1, BELAY_NOW, NULL);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+START_TEST(of_two_threads_that_acquire_with_one_lease_exactly_one_gets_it)
+{
+    unit_open(2);
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, acquire_in_rounds, &results[1]), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&barrier);
+        results[0] = belay_sem_acquire(unit_sem, &held, 1, BELAY_NOW, NULL);
+        pthread_barrier_wait(&barrier);
+        ck_assert_int_eq(results[0] + results[1], BELAY_EBUSY);
+        ck_assert(results[0] == 0 || results[1] == 0);
+        unit_expect(1, 1, 0, 0);
+        unit_release(&held);
+    }
+    pthread_join(thread, NULL);
+    unit_close();
+}
+END_TEST
+
 static void then_release_and_cancel(waiter *self)
 {
     unit_then_release(self);
@@ -318,7 +446,7 @@ START_TEST(move_refuses_what_is_not_held)
 }
 END_TEST
 
-static void *release_what_is_held(void *arg)
+static void *release_on_a_thread(void *arg)
 {
     unit_release(&held);
     return arg;
@@ -329,7 +457,7 @@ START_TEST(any_thread_may_release)
     unit_open(1);
     pthread_t thread;
     unit_hold(&held, 1);
-    ck_assert_int_eq(pthread_create(&thread, NULL, release_what_is_held, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, release_on_a_thread, NULL), 0);
     pthread_join(thread, NULL);
     unit_expect(1, 0, 0, 0);
     unit_close();
@@ -343,5 +471,9 @@ UNIT_MAIN("sem/release", release_returns_zero_once, release_refuses_what_holds_n
           a_release_against_a_cancel_loses_no_permit, cancel_at_the_head_takes_out_that_one,
           cancel_in_the_middle_takes_out_that_one, cancel_at_the_tail_takes_out_that_one,
           cancel_of_a_large_head_serves_those_behind, cancel_tells_idle_from_decided,
+          a_lease_whose_acquire_has_not_queued_is_idle_to_others,
+          a_lease_whose_release_is_at_work_is_released_to_others,
+          a_cancel_that_comes_too_late_leaves_the_next_acquire_alone,
+          of_two_threads_that_acquire_with_one_lease_exactly_one_gets_it,
           a_callback_may_cancel_another, move_takes_a_held_lease_to_other_storage,
           move_refuses_what_is_not_held, any_thread_may_release)

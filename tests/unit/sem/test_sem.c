@@ -339,14 +339,15 @@ END_TEST
 
 static int destroyed;
 
-static void destroy_it(void)
+static void release_and_destroy(void)
 {
+    unit_release(&held);
     destroyed = belay_sem_destroy(unit_sem);
 }
 
 static void destroy_at_the_second_reading(void)
 {
-    hooked_fn = destroy_it;
+    hooked_fn = release_and_destroy;
 }
 
 START_TEST(destroy_refuses_a_semaphore_in_the_middle_of_a_long_run)
@@ -361,7 +362,6 @@ START_TEST(destroy_refuses_a_semaphore_in_the_middle_of_a_long_run)
     hooked_fn = destroy_at_the_second_reading;
     ck_assert_int_eq(belay_sem_close(unit_sem), 0);
     ck_assert_int_eq(destroyed, BELAY_EBUSY);
-    unit_release(&held);
     hooked_close();
 }
 END_TEST
