@@ -5,8 +5,6 @@
 
 #include <pthread.h>
 
-#include "sync/sync.h"
-
 /* A thread that asks once. */
 typedef struct asker {
     pthread_t thread;
