@@ -77,8 +77,7 @@ static inline belay_id belay_id_text(const char *text)
 #define BELAY_ID(number) belay_id_number(number)
 #define BELAY_NO_ID      belay_id_bytes(NULL, 0)
 
-/* One version of a job: what one schedule call stored. A plain value; compares nothing but itself.
- */
+/* One version of a job: what one schedule call stored. A plain value; it refers to nothing. */
 typedef struct belay_job_handle {
     uint64_t version; /* never used again in the same scheduler */
     uint64_t place;
@@ -95,18 +94,24 @@ typedef int belay_job_fn(belay_claim *claim, void *arg);
 /*
  * belay_job_next: the slot after slot_ns of a recurring job. now_ns is the present. BELAY_FOREVER,
  * or a time that is not after slot_ns, ends the series.
- * Called under no lock, by the thread that runs the job, after fn returned; never twice at once for
- * one version. With BELAY_MISSED_ONCE and BELAY_MISSED_SKIP each slot is asked for once, in order;
- * with BELAY_MISSED_ALL it may be asked for again, so the answer may depend on the arguments alone.
+ * Called under no lock, by the thread that ran the job, after fn returned (instead of fn, when the
+ * slot is too late to be run); never twice at once for one version. With BELAY_MISSED_ONCE and
+ * BELAY_MISSED_SKIP each slot is asked for once, in order; with BELAY_MISSED_ALL it may be asked
+ * for again, so the answer may depend on the arguments alone. Slots that have passed are asked for
+ * one after the other, at most BELAY_SCHED_SLOTS_MAX at a time, and then the one after now_ns.
  */
 typedef int64_t belay_job_next(void *arg, int64_t slot_ns, int64_t now_ns);
 
-/* What becomes of the slots of a series that passed before an occurrence could take them. */
+/*
+ * What becomes of the slots of a series that passed before an occurrence could take them, because
+ * an occurrence ran, all workers were busy, or the clock jumped. With belay_every the claim is told
+ * how many of them it stands for; with another `next`, which is asked after the run only, the claim
+ * after it is told. Either way the runs and the missed together are all slots.
+ */
 enum {
     BELAY_MISSED_ONCE = 0, /* one run stands for all of them (default) */
-    BELAY_MISSED_SKIP = 1, /* none is run; the series goes on with the next slot to come */
-    BELAY_MISSED_ALL =
-        2 /* each has a run of its own, but for those older than the last missed_max */
+    BELAY_MISSED_SKIP = 1, /* none is run, nor a slot later than late_max_ns */
+    BELAY_MISSED_ALL = 2   /* each is run, but for those before the last missed_max */
 };
 
 /*
@@ -156,8 +161,7 @@ typedef struct belay_sched_opts {
     uint32_t pending_max; /* jobs stored at once, not counting running ones that will not come back;
                              BELAY_UNBOUNDED; 0: BELAY_SCHED_PENDING_DEFAULT */
     belay_clock *clock;   /* NULL: the system's; borrowed until destroy */
-    belay_timers
-        *timers; /* on the same clock; NULL: one shared in the process; used once started */
+    belay_timers *timers; /* on the same clock; NULL: the service of the process; for start */
     /*
      * How much earlier a due job counts for each step of priority. 0: run_at alone decides, so that
      * a job is never overtaken by one due later, and priority only between equal times. A: a job is
@@ -171,6 +175,7 @@ typedef struct belay_sched_opts {
  * belay_sched_create: an open scheduler without jobs. opts may be NULL.
  * Gives the scheduler; belay_sched_destroy ends it.
  * Errors: BELAY_EINVAL, BELAY_ENOMEM (in this order).
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_create(const belay_sched_opts *opts, belay_sched **ret_sched);
 
@@ -182,8 +187,10 @@ BELAY_API int belay_sched_create(const belay_sched_opts *opts, belay_sched **ret
  * Copies *job and the id; on success takes job->arg until fn or drop ended the version. ret_handle
  * may be NULL.
  * Returns 0, or the bits BELAY_REPLACED and BELAY_STILL_RUNNING.
- * Errors: BELAY_EINVAL, BELAY_ECLOSED, BELAY_EEXIST (job->no_replace), BELAY_EFULL (pending_max; a
- *         replacement is never refused for it), BELAY_ENOMEM (in this order); nothing is stored.
+ * Errors: BELAY_EINVAL, BELAY_ECLOSED, BELAY_EEXIST (job->no_replace), BELAY_EFULL (pending_max,
+ *         when no version that counts leaves for it), BELAY_ENOMEM (in this order); nothing is
+ *         stored then.
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_schedule(belay_sched *sched, belay_id id, const belay_job *job,
                                    belay_job_handle *ret_handle);
@@ -194,6 +201,7 @@ BELAY_API int belay_sched_schedule(belay_sched *sched, belay_id id, const belay_
  * Returns 0: nothing of that id runs or will run [G-SCHED-3]; BELAY_STILL_RUNNING: it was told, and
  * has not returned.
  * Errors: BELAY_EINVAL, BELAY_ENOENT (nothing lives under the id) (in this order).
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_cancel(belay_sched *sched, belay_id id);
 
@@ -201,6 +209,7 @@ BELAY_API int belay_sched_cancel(belay_sched *sched, belay_id id);
  * belay_sched_cancel_handle: the same for one version alone, never for its successor. O(1).
  * Returns 0 or BELAY_STILL_RUNNING.
  * Errors: BELAY_EINVAL, BELAY_ESTALE (that version has ended) (in this order).
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_cancel_handle(belay_sched *sched, belay_job_handle handle);
 
@@ -211,11 +220,11 @@ BELAY_API int belay_sched_cancel_handle(belay_sched *sched, belay_job_handle han
  * time for all.
  * Gives a claim; belay_claim_run or belay_claim_done ends it. *ret_next_ns (may be NULL) is set
  * with BELAY_EAGAIN and BELAY_ETIMEDOUT: when the next job is due, BELAY_FOREVER when there is
- * none. (A time that has come already says: many slots were passed over, ask again.) Errors:
- * BELAY_EINVAL, BELAY_EBUSY (the scheduler was started), BELAY_ECLOSED (closed, and nothing is owed
- * any more), BELAY_ENOMEM, BELAY_EAGAIN (BELAY_NOW), BELAY_ETIMEDOUT, BELAY_EDEADLK (it would wait
- * inside an inline callback) (in this order). Context: any thread; may block unless deadline_ns is
- * BELAY_NOW.
+ * none. A time that has come already says that many slots were passed over: ask again.
+ * Errors: BELAY_EINVAL, BELAY_EBUSY (the scheduler was started), BELAY_ECLOSED (closed, and nothing
+ *         is owed any more), BELAY_ENOMEM, BELAY_EAGAIN (BELAY_NOW), BELAY_ETIMEDOUT,
+ *         BELAY_EDEADLK (it would wait inside an inline callback) (in this order).
+ * Context: any thread, a job or drop included; may block unless deadline_ns is BELAY_NOW.
  */
 BELAY_API int belay_sched_next(belay_sched *sched, int64_t deadline_ns, belay_claim **ret_claim,
                                int64_t *ret_next_ns);
@@ -229,6 +238,7 @@ BELAY_API int belay_sched_next(belay_sched *sched, int64_t deadline_ns, belay_cl
  * Borrows the executor, and is attached to it, until belay_sched_destroy.
  * Errors: BELAY_EINVAL, BELAY_EBUSY (started, or driven by belay_sched_next), BELAY_ECLOSED,
  *         BELAY_ENOMEM, BELAY_EAGAIN (no thread for the timer service) (in this order).
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_start(belay_sched *sched, belay_executor *executor, uint32_t running_max);
 
@@ -236,7 +246,8 @@ BELAY_API int belay_sched_start(belay_sched *sched, belay_executor *executor, ui
  * belay_sched_resize: changes running_max of a started scheduler. More jobs start at once; fewer
  * start from now on, and those that run are left alone.
  * Errors: BELAY_EINVAL (0 or above BELAY_RUNNING_MAX), BELAY_EBUSY (not started), BELAY_ECLOSED
- * (all has ended) (in this order).
+ *         (all has ended) (in this order).
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_resize(belay_sched *sched, uint32_t running_max);
 
@@ -253,6 +264,7 @@ enum {
  * it may only escalate: from DRAIN_DUE to DISCARD, and to SIGNAL. Once the executor has answered
  * BELAY_ECLOSED, DRAIN_DUE is DISCARD.
  * Errors: BELAY_EINVAL.
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_close(belay_sched *sched, unsigned how);
 
@@ -300,6 +312,7 @@ typedef struct belay_job_info {
  * belay_sched_query: what lives under the id. *ret_info is written only on success; its size is set
  * by the caller, and fields beyond it are not written.
  * Errors: BELAY_EINVAL, BELAY_ENOENT (in this order).
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_query(belay_sched *sched, belay_id id, belay_job_info *ret_info);
 
@@ -312,38 +325,40 @@ typedef struct belay_sched_wait {
 
 /* Numbers of a scheduler, all of one moment. Counts are since create. */
 typedef struct belay_sched_metrics {
-    uint32_t size;         /* sizeof(belay_sched_metrics), set by the caller */
-    uint32_t is_closing;   /* 1 from the close on */
-    uint64_t pending;      /* in the order now */
-    uint64_t held;         /* behind a running version now */
-    uint64_t due;          /* pending ones whose time has come; counting stops at 1,000 */
-    uint64_t running;      /* now */
-    uint64_t running_peak; /* the most at once */
-    uint64_t entries;      /* places taken in the order: equal to pending, there are no dead ones */
-    uint64_t scheduled;    /* accepted schedule calls */
-    uint64_t replaced;     /* pending or held-back versions dropped for a newer one */
-    uint64_t canceled;     /* pending or held-back versions canceled, and series while they ran */
-    uint64_t signalled;    /* running versions told to stop */
-    uint64_t completed;    /* occurrences that returned 0 */
-    uint64_t failed;       /* occurrences that returned another status */
-    uint64_t dropped;      /* versions that a close dropped */
-    uint64_t missed;       /* slots of series that had no run of their own */
-    uint64_t tickets_sent; /* accepted by the executor */
-    uint64_t tickets_refused;  /* refused by it, or not to be sent for want of memory */
+    uint32_t size;             /* sizeof(belay_sched_metrics), set by the caller */
+    uint32_t is_closing;       /* 1 from the close on */
+    uint64_t pending;          /* in the order now */
+    uint64_t held;             /* behind a running version now */
+    uint64_t due;              /* pending ones whose time has come; counting stops at 1,000 */
+    uint64_t running;          /* now */
+    uint64_t running_peak;     /* the most at once */
+    uint64_t entries;          /* places taken in the order: as many as pending, none is dead */
+    uint64_t scheduled;        /* accepted schedule calls */
+    uint64_t replaced;         /* versions that a newer one ended, at once or after their run */
+    uint64_t canceled;         /* versions that a cancel ended, at once or after their run */
+    uint64_t signalled;        /* running versions told to stop */
+    uint64_t completed;        /* occurrences that returned 0 */
+    uint64_t failed;           /* occurrences that returned another status */
+    uint64_t dropped;          /* versions that a close ended */
+    uint64_t missed;           /* slots of series that had no run of their own */
+    uint64_t tickets_run;      /* that arrived on the executor */
+    uint64_t tickets_refused;  /* by it, or not to be sent for want of memory */
     uint64_t wakeups;          /* of a thread or ticket that found a job */
     uint64_t wakeups_spurious; /* of one that found none */
     uint64_t clock_steps_back; /* readings before an earlier one; held at it */
-    uint64_t
-        overtaken_max; /* with aging: the most jobs that came due after a job and ran before it */
-    int64_t oldest_due_ns;   /* how long the job that is due longest has waited; 0: none */
-    int64_t lateness_max_ns; /* from due to claimed */
-    uint64_t lateness[BELAY_SCHED_LATENESS_BUCKETS]; /* i: below 2^i ns, at least 2^(i-1) */
-    belay_sched_wait wait[BELAY_SCHED_BANDS]; /* priority <0, 0, 1, 2-3, 4-7, 8-15, 16-255, more */
+    uint64_t overtaken_max;    /* with aging: the most that came due after a job and ran first */
+    int64_t oldest_due_ns;     /* how long the job that is due longest has waited; 0: none */
+    int64_t lateness_max_ns;   /* from due to claimed */
+    /* How many were claimed that late: in place i less than 2^i ns, and at least 2^(i-1). */
+    uint64_t lateness[BELAY_SCHED_LATENESS_BUCKETS];
+    /* By priority: below 0, 0, 1, 2 to 3, 4 to 7, 8 to 15, 16 to 255, above. */
+    belay_sched_wait wait[BELAY_SCHED_BANDS];
 } belay_sched_metrics;
 
 /*
  * belay_sched_stats: the numbers of this moment. ret_metrics->size is set by the caller, and fields
  * beyond it are not written. Errors: BELAY_EINVAL.
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_sched_stats(belay_sched *sched, belay_sched_metrics *ret_metrics);
 
@@ -369,13 +384,14 @@ BELAY_API int belay_claim_run(belay_claim *claim);
  * Takes the claim: exactly one call gets 0.
  * Errors: BELAY_EINVAL, BELAY_ESTALE (ended before; only fn, and who holds a reference, may still
  *         ask) (in this order).
+ * Context: any thread, a job or drop included; never blocks.
  */
 BELAY_API int belay_claim_done(belay_claim *claim, int status);
 
 /*
  * belay_claim_is_canceled: true once somebody canceled the running job, or closed its scheduler
  * with BELAY_CLOSE_SIGNAL; false for NULL. What the canceling thread did before is visible then.
- * Errors: none.
+ * Errors: none. Context: whoever the claim is lent to, or holds a reference; never blocks.
  */
 BELAY_API bool belay_claim_is_canceled(const belay_claim *claim);
 
@@ -383,6 +399,7 @@ BELAY_API bool belay_claim_is_canceled(const belay_claim *claim);
  * belay_claim_token: a token that fires when the job is canceled; made at the first call.
  * Lends it until the job has ended; belay_cancel_ref keeps it.
  * Errors: BELAY_EINVAL, BELAY_ENOMEM (in this order).
+ * Context: whoever the claim is lent to; never blocks.
  */
 BELAY_API int belay_claim_token(belay_claim *claim, belay_cancel **ret_token);
 
@@ -402,6 +419,7 @@ typedef struct belay_claim_details {
 /*
  * belay_claim_info: what is known of the claim. ret_info->size is set by the caller, and fields
  * beyond it are not written. Errors: BELAY_EINVAL.
+ * Context: whoever the claim is lent to; never blocks.
  */
 BELAY_API int belay_claim_info(const belay_claim *claim, belay_claim_details *ret_info);
 

@@ -12,6 +12,8 @@
  * before the pool accepts, and destroy waits for them; leaving is their last touch. A worker's own
  * submits need no count: the pool does not end before its threads do.
  */
+#include "exec/stopping.h"
+
 #include "exec/exec_int.h"
 
 #define CALLER_WAITED   (UINT32_C(1) << 31) /* in `callers`: destroy sleeps on it */
@@ -202,6 +204,12 @@ static void pool_attach(belay_executor *self, int change)
 void bly_exec_init_executor(belay_exec *exec)
 {
     exec->executor = (belay_executor){.submit = pool_submit, .attach = pool_attach};
+}
+
+bool bly_exec_is_stopping(const belay_executor *executor)
+{
+    return executor->submit == pool_submit &&
+           bly_life_is_now(&bly_container(executor, const belay_exec, executor)->life);
 }
 
 int belay_exec_submit(belay_exec *exec, belay_task *task)

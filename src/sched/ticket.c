@@ -22,6 +22,7 @@
 #include "sched/sched_int.h"
 
 #include "deliver/deliver.h"
+#include "exec/stopping.h"
 
 /* The probe is where it was going, or nowhere. */
 static void probe_over_locked(belay_sched *sched)
@@ -177,7 +178,7 @@ static bool arrive(belay_claim *ticket)
     bly_mutex_lock(&sched->lock);
     bly_seen_locked(sched, now);
     probe_over_locked(sched);
-    sched->counts.tickets_sent++;
+    sched->counts.tickets_run++;
     bool has_job = take_locked(sched, ticket);
     if (has_job) {
         sched->counts.wakeups++;
@@ -240,12 +241,17 @@ static bool run_job(belay_claim *ticket, bool may_take)
         return false;
     }
     int64_t now = bly_sched_now(ticket->sched);
+    may_take = may_take && !bly_exec_is_stopping(ticket->sched->executor);
     return end_ticket(ticket, bly_claim_after(ticket, now), now, may_take);
 }
 
 static void run_ticket(belay_task *task)
 {
     belay_claim *ticket = bly_container(task, belay_claim, task);
+    if (bly_exec_is_stopping(ticket->sched->executor)) {
+        refuse(ticket->sched, ticket, BELAY_ECLOSED);
+        return;
+    }
     bool has_job = arrive(ticket);
     if (!has_job) {
         give_up(ticket);

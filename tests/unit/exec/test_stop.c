@@ -4,6 +4,8 @@
 #include "pool.h"
 #include "unit.h"
 
+#include "exec/stopping.h"
+
 #include <stdlib.h>
 
 START_TEST(a_pool_that_was_never_used_ends_at_once)
@@ -166,6 +168,23 @@ START_TEST(shutdown_now_drops_what_has_not_begun_and_runs_deliveries)
     ck_assert_uint_eq(late.runs, 1);
     ck_assert_uint_eq(metrics.total.dropped, 2);
     ck_assert_uint_eq(metrics.total.executed, 3);
+    ck_assert_int_eq(belay_exec_destroy(exec), 0);
+}
+END_TEST
+
+START_TEST(delivery_can_ask_whether_its_pool_was_told_to_stop_at_once)
+{
+    belay_exec *exec = pool_of(1);
+    holder busy;
+    hold_worker(exec, &busy);
+    ck_assert(!bly_exec_is_stopping(belay_exec_executor(exec)));
+    ck_assert(!bly_exec_is_stopping(belay_inline()));
+    ck_assert_int_eq(belay_exec_shutdown(exec), 0);
+    ck_assert(!bly_exec_is_stopping(belay_exec_executor(exec)));
+    ck_assert_int_eq(belay_exec_shutdown_now(exec), 0);
+    ck_assert(bly_exec_is_stopping(belay_exec_executor(exec)));
+    release_worker(&busy);
+    pool_await(exec);
     ck_assert_int_eq(belay_exec_destroy(exec), 0);
 }
 END_TEST
@@ -439,6 +458,7 @@ UNIT_MAIN("exec/stop", a_pool_that_was_never_used_ends_at_once,
           shutdown_lets_every_descendant_of_accepted_tasks_run,
           shutdown_now_runs_or_drops_each_accepted_task_once,
           shutdown_now_drops_what_has_not_begun_and_runs_deliveries,
+          delivery_can_ask_whether_its_pool_was_told_to_stop_at_once,
           shutdown_after_shutdown_changes_nothing_and_now_after_it_drops, arguments_are_checked,
           await_times_out_and_destroy_is_refused_before_the_end,
           many_threads_may_wait_and_destroy_may_follow_the_first_that_returns,

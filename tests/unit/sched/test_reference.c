@@ -12,7 +12,7 @@
 
 #define IDS     24
 #define ROWS    256
-#define STEPS   300000
+#define STEPS   150000
 #define HISTORY 3000
 #define MOVED   64 /* what becomes due in one claim, with aging */
 
