@@ -15,7 +15,10 @@
  *     ACCEPTING --shutdown--> DRAINING --nothing left--> STOPPING --last worker left--> TERMINATED
  *
  * After fork, in the child, a submit to a pool made before it is BELAY_ECLOSED; nothing else of
- * that pool may be used, and the child may exit, exec, or make pools of its own.
+ * that pool may be used, and the child may exit, exec, or make pools of its own [G-EXEC-22].
+ *
+ * A task may end its thread with pthread_exit: it has failed then, and its worker gets a new thread
+ * [G-EXEC-10]. To leave a task by longjmp or by a C++ exception is undefined.
  */
 #ifndef BELAY_EXEC_H
 #define BELAY_EXEC_H
@@ -73,7 +76,7 @@ typedef struct belay_exec_opts {
 
 /*
  * belay_exec_create: a pool; its workers have been started when it returns. opts may be NULL.
- * Gives the pool; belay_exec_destroy ends it.
+ * Gives the pool; belay_exec_destroy ends it. A create that fails leaves nothing [G-EXEC-16].
  * Errors: BELAY_EINVAL, BELAY_ENOMEM, BELAY_EAGAIN (a thread could not be made; nothing is left).
  * Context: any thread, a task included; never blocks.
  */
@@ -90,8 +93,8 @@ BELAY_API int belay_exec_create(const belay_exec_opts *opts, belay_exec **ret_ex
 BELAY_API int belay_exec_destroy(belay_exec *exec);
 
 /*
- * belay_exec_submit: runs the task on the pool, exactly once. Allocates nothing; the
- * task cannot be canceled. What the caller did before is visible to the task.
+ * belay_exec_submit: runs the task on the pool, exactly once [G-EXEC-1]. Allocates nothing; the
+ * task cannot be canceled. What the caller did before is visible to the task [G-EXEC-2].
  * Takes the task on success, until its run or drop is entered.
  * Errors: BELAY_EINVAL, BELAY_EBUSY (the task is queued), BELAY_ECLOSED, BELAY_EFULL.
  * Context: any thread, any callback; never blocks.
@@ -114,9 +117,9 @@ BELAY_API belay_exec *belay_exec_current(void);
 
 /*
  * belay_exec_call: calls fn(arg) on the pool. A result other than 0 is a failed task: the future
- * has it and the pool counts it, and nothing else happens.
- * arg: taken on success: exactly one of fn(arg) and drop(arg, why) is called; drop may be
- *   NULL. It runs on the thread whose call ended the work and must not wait.
+ * has it and the pool counts it, and nothing else happens [G-EXEC-9].
+ * arg: taken on success: exactly one of fn(arg) and drop(arg, why) is called [G-EXEC-3]; drop may
+ *   be NULL. It runs on the thread whose call ended the work, must return and must not wait.
  * cancel: firing it before the call has begun ends it as belay_future_cancel does; borrowed until
  *   the call ends; NULL: none. belay_exec_shutdown_now fires the token of a call that is running,
  *   so give a call a token of its own (a child of a shared one).
@@ -133,7 +136,7 @@ BELAY_API int belay_exec_call(belay_exec *exec, int (*fn)(void *arg), void *arg,
  * belay_future_wait: waits until the call has ended. On a worker of the pool it does not merely
  * sleep: a call that has not begun is run here and now, on top of the waiter; while it runs
  * elsewhere the waiter runs tasks that it submitted itself, to a bounded depth. It never starts
- * unrelated work.
+ * unrelated work [G-EXEC-14].
  * ret_status: what fn returned, BELAY_ECANCELED when its thread ended inside it; may be NULL.
  * Errors: BELAY_EINVAL, BELAY_ECANCELED (canceled before it began), BELAY_ECLOSED (dropped by
  *   belay_exec_shutdown_now), BELAY_EAGAIN, BELAY_ETIMEDOUT, BELAY_EDEADLK (it is this task or one
@@ -145,8 +148,9 @@ BELAY_API int belay_future_wait(belay_future *future, int64_t deadline_ns, int *
 
 /*
  * belay_future_then: calls fn(future, result, status, arg) once the call has ended, however it
- * ended; at once when it has ended already. result is what belay_future_wait returns
- * then, status what it gives (0 beside an error). The future is borrowed until fn returns.
+ * ended; at once when it has ended already [G-EXEC-17]. result is what belay_future_wait returns
+ * then, status what it gives (0 beside an error). The future is borrowed until fn returns, and fn
+ * must return.
  * executor: where fn is called; borrowed until then; NULL: inline.
  * Errors: BELAY_EINVAL, BELAY_EBUSY (this future has one).
  * Context: any thread that holds a reference; may call fn before it returns.
@@ -172,7 +176,8 @@ BELAY_API belay_future *belay_future_ref(belay_future *future);
 BELAY_API void belay_future_unref(belay_future *future);
 
 /*
- * belay_group_create: a set of calls that are waited for and canceled together, on the pool.
+ * belay_group_create: a set of calls on the pool that are waited for and canceled together
+ * [G-EXEC-18].
  * It has a token of its own below `parent` (NULL: none): firing the parent cancels the group,
  * unless flags has BELAY_CANCEL_SHIELD. Attached to the pool until destroyed.
  * Gives the group; belay_group_destroy ends it.
@@ -214,9 +219,9 @@ BELAY_API int belay_group_spawn(belay_group *group, int (*fn)(void *arg), void *
 BELAY_API int belay_group_wait(belay_group *group, int64_t deadline_ns, int *ret_status);
 
 /*
- * belay_group_cancel: fires the group's token. Members that have not begun are dropped on this
- * thread before it returns (inside an inline callback: when that returns); those that run may look
- * at the token; groups below are canceled.
+ * belay_group_cancel: fires the group's token [G-EXEC-19]. Members that have not begun are dropped
+ * on this thread before it returns (inside an inline callback: when that returns); those that run
+ * may look at the token; groups below are canceled.
  * Errors: BELAY_EINVAL, BELAY_ETOOLATE (it is canceled). Context: any thread, any callback.
  */
 BELAY_API int belay_group_cancel(belay_group *group);
@@ -228,8 +233,8 @@ BELAY_API int belay_group_cancel(belay_group *group);
 BELAY_API int belay_group_destroy(belay_group *group);
 
 /*
- * belay_exec_shutdown: refuses roots from now on; what was accepted, and its children, end.
- * Returns 0, again and in every state. Errors: BELAY_EINVAL.
+ * belay_exec_shutdown: refuses roots from now on; what was accepted, and its children, end
+ * [G-EXEC-6]. Returns 0, again and in every state. Errors: BELAY_EINVAL.
  * Context: any thread, a task and a hook included; never blocks.
  */
 BELAY_API int belay_exec_shutdown(belay_exec *exec);
@@ -237,7 +242,7 @@ BELAY_API int belay_exec_shutdown(belay_exec *exec);
 /*
  * belay_exec_shutdown_now: as belay_exec_shutdown, and more: children are refused too, what has not
  * begun is dropped (BELAY_DROP_SHUTDOWN) by the workers, and the tokens of running calls and groups
- * are fired. Deliveries are still run.
+ * are fired. Deliveries are still run [G-EXEC-7].
  * Returns 0, again and in every state. Errors: BELAY_EINVAL.
  * Context: any thread, a task and a hook included; never blocks for long.
  */
@@ -245,15 +250,16 @@ BELAY_API int belay_exec_shutdown_now(belay_exec *exec);
 
 /*
  * belay_exec_await_termination: waits until the pool has terminated, on_terminated has returned and
- * the threads are joined. Any number of threads may wait. It does not shut the pool down.
- * Errors: BELAY_EINVAL, BELAY_EDEADLK (on a thread of the pool; while delivering inline, if it
- *   would have to wait), BELAY_EAGAIN, BELAY_ETIMEDOUT.
+ * the threads are joined. Any number of threads may wait [G-EXEC-20]. It does not shut the pool
+ * down.
+ * Errors: BELAY_EINVAL, BELAY_EDEADLK (on a thread of the pool), BELAY_EAGAIN, BELAY_ETIMEDOUT,
+ *   BELAY_EDEADLK (this thread is delivering inline).
  * Context: any thread; may block.
  */
 BELAY_API int belay_exec_await_termination(belay_exec *exec, int64_t deadline_ns);
 
 /* What one worker has counted; each number only grows, but `queued` and `queued_max`. */
-typedef struct belay_exec_worker_metrics {
+typedef struct belay_exec_worker_stats_data {
     uint64_t executed;     /* tasks, calls and deliveries run to their end, failed ones included */
     uint64_t failed;       /* calls that returned other than 0 or whose thread ended */
     uint64_t canceled;     /* calls found canceled and thrown away */
@@ -270,33 +276,34 @@ typedef struct belay_exec_worker_metrics {
     uint64_t replaced;       /* threads of this worker that a task ended */
     uint64_t queued;         /* tasks in its deque and inbox now */
     uint64_t queued_max;     /* the most there were in its deque */
-} belay_exec_worker_metrics;
+} belay_exec_worker_stats_data;
 
-/* A reading of the whole pool. The caller sets size; a shorter, older struct is filled as far. */
-typedef struct belay_exec_metrics {
-    uint32_t size; /* sizeof(belay_exec_metrics) */
+/* What a pool tells of itself. Counters count since create. */
+typedef struct belay_exec_stats_data {
+    uint32_t size; /* sizeof(belay_exec_stats_data), set by the caller */
     uint32_t workers;
     uint32_t state;             /* a belay_exec_state */
     uint32_t sleeping;          /* workers asleep */
     uint64_t outstanding;       /* accepted and not finished */
     uint64_t queued_roots;      /* accepted roots that have not been started; 0 when unbounded */
     uint64_t deliveries_inline; /* then-callbacks that an executor refused, run inline instead */
-    belay_exec_worker_metrics total; /* sums over the workers */
-} belay_exec_metrics;
+    belay_exec_worker_stats_data total; /* sums over the workers */
+} belay_exec_stats_data;
 
 /*
- * belay_exec_stats: reads the counters; while the pool works they are of slightly different
- * instants, after belay_exec_await_termination they are final.
+ * belay_exec_stats: reads the counters [G-EXEC-24]. While the pool works they are of slightly
+ * different instants, after belay_exec_await_termination they are final. ret_stats->size says how
+ * much of it the caller knows; no more is written.
  * Errors: BELAY_EINVAL. Context: any thread, never blocks.
  */
-BELAY_API int belay_exec_stats(belay_exec *exec, belay_exec_metrics *ret_metrics);
+BELAY_API int belay_exec_stats(belay_exec *exec, belay_exec_stats_data *ret_stats);
 
 /*
  * belay_exec_worker_stats: the counters of one worker, 0 to workers - 1.
  * Errors: BELAY_EINVAL (no such worker). Context: any thread, never blocks.
  */
 BELAY_API int belay_exec_worker_stats(belay_exec *exec, uint32_t worker,
-                                      belay_exec_worker_metrics *ret_metrics);
+                                      belay_exec_worker_stats_data *ret_stats);
 
 #ifdef __cplusplus
 }

@@ -65,10 +65,10 @@ struct bly_worker {
     bly_mutex shown_lock;             /* of the list of shown frames */
     bly_frame *shown;                 /* shown_lock: the innermost frame with a token */
     bly_thread threads[2];            /* the thread that created each; see worker.c */
-    uint32_t thread;               /* owner thread; after its end who joins it: which of the two */
-    bool has_predecessor;          /* as thread: the other of the two is to be joined */
-    char name[BLY_NAME_SIZE];      /* constant after create */
-    belay_exec_worker_metrics sum; /* atomic: written by the owner thread, read by anyone */
+    uint32_t thread;          /* owner thread; after its end who joins it: which of the two */
+    bool has_predecessor;     /* as thread: the other of the two is to be joined */
+    char name[BLY_NAME_SIZE]; /* constant after create */
+    belay_exec_worker_stats_data sum; /* atomic: written by the owner thread, read by anyone */
 };
 
 struct belay_exec {

@@ -58,8 +58,8 @@ static belay_exec *pool;
 static entry entries[ROUND_ENTRIES];
 static uint32_t entries_used; /* atomic */
 static seen counts;
-static belay_exec_worker_metrics sum;   /* over the rounds */
-static belay_future *board[BOARD_SIZE]; /* atomic: futures for anybody to take, with a reference */
+static belay_exec_worker_stats_data sum; /* over the rounds */
+static belay_future *board[BOARD_SIZE];  /* atomic: futures for anybody to take, with a reference */
 static uint64_t seed;
 static uint64_t next_random;         /* atomic: seeds of those who act */
 static _Thread_local uint32_t depth; /* tasks on this thread's stack */
@@ -316,7 +316,7 @@ static belay_exec *make_pool(uint64_t *random)
     return pool;
 }
 
-static void add_to_sum(const belay_exec_worker_metrics *round)
+static void add_to_sum(const belay_exec_worker_stats_data *round)
 {
     sum.executed += round->executed;
     sum.failed += round->failed;
@@ -329,7 +329,7 @@ static void add_to_sum(const belay_exec_worker_metrics *round)
 }
 
 /* Returns how many were accepted. */
-static uint64_t check_entries(const belay_exec_metrics *metrics)
+static uint64_t check_entries(const belay_exec_stats_data *metrics)
 {
     uint64_t runs = 0;
     uint64_t accepted = 0;
@@ -377,7 +377,7 @@ static uint64_t run_round(uint64_t *random)
     for (uint32_t i = 0; i < OUTSIDERS; i++) {
         bly_thread_join(&outsiders[i]);
     }
-    belay_exec_metrics metrics = {.size = sizeof metrics};
+    belay_exec_stats_data metrics = {.size = sizeof metrics};
     EXPECT(belay_exec_stats(pool, &metrics) == 0);
     clear_board();
     uint64_t accepted = check_entries(&metrics);

@@ -48,18 +48,18 @@ static inline belay_exec *pool_of(uint32_t workers)
     return pool_tuned((belay_exec_opts){.workers = workers}, bly_exec_tuning_default());
 }
 
-static inline belay_exec_metrics pool_stats(belay_exec *exec)
+static inline belay_exec_stats_data pool_stats(belay_exec *exec)
 {
-    belay_exec_metrics metrics = {.size = sizeof metrics};
+    belay_exec_stats_data metrics = {.size = sizeof metrics};
     ck_assert_int_eq(belay_exec_stats(exec, &metrics), 0);
     return metrics;
 }
 
 /* Waits for the end and checks what holds for every pool then. Gives the final counters. */
-static inline belay_exec_metrics pool_await(belay_exec *exec)
+static inline belay_exec_stats_data pool_await(belay_exec *exec)
 {
     ck_assert_int_eq(belay_exec_await_termination(exec, BELAY_FOREVER), 0);
-    belay_exec_metrics metrics = pool_stats(exec);
+    belay_exec_stats_data metrics = pool_stats(exec);
     ck_assert_uint_eq(metrics.state, BELAY_EXEC_TERMINATED);
     ck_assert_uint_eq(metrics.outstanding, 0);
     ck_assert_uint_eq(metrics.queued_roots, 0);
@@ -68,10 +68,10 @@ static inline belay_exec_metrics pool_await(belay_exec *exec)
     return metrics;
 }
 
-static inline belay_exec_metrics pool_end(belay_exec *exec)
+static inline belay_exec_stats_data pool_end(belay_exec *exec)
 {
     ck_assert_int_eq(belay_exec_shutdown(exec), 0);
-    belay_exec_metrics metrics = pool_await(exec);
+    belay_exec_stats_data metrics = pool_await(exec);
     ck_assert_int_eq(belay_exec_destroy(exec), 0);
     return metrics;
 }

@@ -114,7 +114,7 @@ static void check_theft(uint32_t steal_max)
         .task = {.run = feeder_run}, .exec = exec, .children = children, .count = CHILDREN};
     ck_assert_int_eq(belay_exec_submit(exec, &victim.task), 0);
     event_await(&victim.told, CHILDREN);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(metrics.total.executed, CHILDREN + 1);
     ck_assert_uint_eq(metrics.total.stolen, CHILDREN);
     ck_assert_uint_ge(metrics.total.steals_won, CHILDREN / steal_max);
@@ -167,11 +167,11 @@ START_TEST(the_load_of_an_unbalanced_tree_spreads_over_the_workers)
     *root = (load){.exec = exec, .depth = DEPTH, .nodes = &nodes};
     ck_assert_int_eq(belay_exec_call(exec, unbalanced, root, NULL, NULL, NULL), 0);
     ck_assert_int_eq(belay_exec_shutdown(exec), 0);
-    belay_exec_metrics metrics = pool_await(exec);
+    belay_exec_stats_data metrics = pool_await(exec);
     ck_assert_uint_eq(nodes, 1u << DEPTH);
     ck_assert_uint_ge(metrics.total.stolen, 1);
     for (uint32_t i = 0; i < 2; i++) {
-        belay_exec_worker_metrics worker;
+        belay_exec_worker_stats_data worker;
         ck_assert_int_eq(belay_exec_worker_stats(exec, i, &worker), 0);
         ck_assert_uint_ge(worker.executed, (1u << DEPTH) / 50);
     }

@@ -22,7 +22,7 @@ START_TEST(wait_gives_what_the_function_returned)
         ck_assert_uint_eq(one.drops, 0);
         belay_future_unref(one.future);
     }
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(metrics.total.executed, bly_count(statuses));
     ck_assert_uint_eq(metrics.total.failed, bly_count(statuses) - 1);
 }
@@ -55,7 +55,7 @@ START_TEST(a_call_needs_no_future)
     belay_exec *exec = pool_of(1);
     call one = {.gate = OPEN, .status = 3};
     ck_assert_int_eq(belay_exec_call(exec, call_run, &one, NULL, NULL, NULL), 0);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(one.runs, 1);
     ck_assert_uint_eq(metrics.total.failed, 1);
 }
@@ -129,7 +129,7 @@ START_TEST(cancel_ends_a_call_that_has_not_begun_and_drops_on_this_thread)
     belay_future_unref(one.future);
     ck_assert_uint_eq(pool_stats(exec).outstanding, 2);
     release_worker(&busy);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(one.runs, 0);
     ck_assert_uint_eq(metrics.total.canceled, 1);
     ck_assert_uint_eq(metrics.total.executed, 1);
@@ -170,7 +170,7 @@ START_TEST(firing_the_token_cancels_what_has_not_begun)
     belay_future_unref(runs.future);
     belay_future_unref(waits.future);
     belay_cancel_unref(token);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(metrics.total.canceled, 1);
     ck_assert_uint_eq(metrics.total.executed, 1);
 }
@@ -296,7 +296,7 @@ START_TEST(cancel_and_claim_have_one_winner)
         }
         canceled += belay_future_cancel(calls[i].future) == 0;
     }
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     for (int i = 0; i < CALLS; i++) {
         ck_assert_uint_eq(calls[i].runs + calls[i].drops, 1);
         ck_assert_int_eq(wait_for(&calls[i], NULL), calls[i].runs != 0 ? 0 : BELAY_ECANCELED);
@@ -408,7 +408,7 @@ START_TEST(then_keeps_its_executor_attached_until_it_is_called)
     ck_assert_int_eq(belay_exec_destroy(other), BELAY_EBUSY);
     event_add(&one.gate, 1);
     ck_assert_int_eq(belay_exec_shutdown(exec), 0);
-    belay_exec_metrics metrics = pool_await(exec);
+    belay_exec_stats_data metrics = pool_await(exec);
     ck_assert_uint_eq(event_value(&seen.called), 1); /* the other pool refused: inline */
     ck_assert_uint_eq(metrics.deliveries_inline, 1);
     ck_assert_int_eq(belay_exec_destroy(other), 0);

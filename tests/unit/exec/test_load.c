@@ -156,7 +156,7 @@ static void run_load(const plan *as)
     queue_load(as);
     event_add(&all.barrier, 1);
     ck_assert_int_eq(belay_exec_shutdown(all.exec), 0);
-    belay_exec_metrics metrics = pool_await(all.exec);
+    belay_exec_stats_data metrics = pool_await(all.exec);
     ck_assert_uint_eq(check_works(), all.count);
     ck_assert_uint_eq(all.children_run, (uint64_t)all.count * as->children);
     ck_assert_uint_eq(all.children_refused + all.children_dropped, 0);
@@ -231,12 +231,12 @@ START_TEST(steals_are_won_on_at_least_two_workers)
     all.count = WORKS_MAX;
     ck_assert_int_eq(belay_exec_call(all.exec, root_of_all, &all, NULL, NULL, NULL), 0);
     ck_assert_int_eq(belay_exec_shutdown(all.exec), 0);
-    belay_exec_metrics metrics = pool_await(all.exec);
+    belay_exec_stats_data metrics = pool_await(all.exec);
     ck_assert_uint_eq(check_works(), all.count);
     ck_assert_uint_eq(metrics.total.executed, all.count + 1);
     uint32_t thieves = 0;
     for (uint32_t i = 0; i < 3; i++) {
-        belay_exec_worker_metrics worker;
+        belay_exec_worker_stats_data worker;
         ck_assert_int_eq(belay_exec_worker_stats(all.exec, i, &worker), 0);
         thieves += worker.steals_won != 0;
     }
@@ -295,7 +295,7 @@ START_TEST(shutdown_now_at_a_random_step_twice_at_once_runs_or_drops_each_once)
         await_runs((uint32_t)(bly_random(&random) % all.count));
         ck_assert_int_eq(bly_thread_create(&other, NULL, shut_down_twice, all.exec), 0);
         shut_down_twice(all.exec);
-        belay_exec_metrics metrics = pool_await(all.exec);
+        belay_exec_stats_data metrics = pool_await(all.exec);
         uint64_t ran = check_works();
         uint64_t children = all.children_run + all.children_dropped + all.children_refused;
         ck_assert_uint_eq(children, ran * 2);

@@ -109,7 +109,7 @@ START_TEST(shutdown_lets_every_descendant_of_accepted_tasks_run)
             ck_assert_int_eq(grow(&all, DEPTH), 0);
         }
         ck_assert_int_eq(belay_exec_shutdown(exec), 0);
-        belay_exec_metrics metrics = pool_await(exec);
+        belay_exec_stats_data metrics = pool_await(exec);
         ck_assert_uint_eq(all.leaves, ROOTS << DEPTH);
         ck_assert_uint_eq(all.refused, 0);
         ck_assert_uint_eq(metrics.total.executed, (ROOTS << (DEPTH + 1)) - ROOTS);
@@ -132,7 +132,7 @@ START_TEST(shutdown_now_runs_or_drops_each_accepted_task_once)
         }
         ck_assert_int_eq(belay_exec_shutdown_now(exec), 0);
         ck_assert_int_eq(grow(&all, 0), BELAY_ECLOSED);
-        belay_exec_metrics metrics = pool_await(exec);
+        belay_exec_stats_data metrics = pool_await(exec);
         uint64_t run = all.run + all.leaves;
         ck_assert_uint_eq(metrics.total.executed, run);
         ck_assert_uint_eq(metrics.total.dropped, all.dropped);
@@ -161,7 +161,7 @@ START_TEST(shutdown_now_drops_what_has_not_begun_and_runs_deliveries)
                      0);
     ck_assert_int_eq(belay_exec_submit(exec, &queued.task), BELAY_EBUSY);
     release_worker(&busy);
-    belay_exec_metrics metrics = pool_await(exec);
+    belay_exec_stats_data metrics = pool_await(exec);
     ck_assert_uint_eq(queued.runs, 0);
     ck_assert_uint_eq(queued.drops, 1);
     ck_assert_uint_eq(delivery.runs, 1);

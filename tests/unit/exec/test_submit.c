@@ -22,7 +22,7 @@ START_TEST(a_task_runs_once)
     counted one = counted_of(&told);
     ck_assert_int_eq(belay_exec_submit(exec, &one.task), 0);
     event_await(&told, 1);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(one.runs, 1);
     ck_assert_uint_eq(one.drops, 0);
     ck_assert_uint_eq(metrics.total.executed, 1);
@@ -108,7 +108,7 @@ START_TEST(children_are_taken_when_the_queue_takes_no_roots)
     parent root = {.task = {.run = parent_run}, .exec = exec, .children = children, .count = 10};
     ck_assert_int_eq(belay_exec_submit(exec, &root.task), 0);
     event_await(&root.done, 1);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_int_eq(root.refused, 0);
     ck_assert_uint_eq(metrics.total.executed, 11);
 }
@@ -146,7 +146,7 @@ START_TEST(children_go_to_the_inbox_when_the_deque_cannot_grow)
     ck_assert_int_eq(belay_exec_submit(exec, &root.task), 0);
     event_await(&root.done, 1);
     bly_store(&fault_alloc_always, 0u, BLY_SEQ_CST);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_int_eq(root.refused, 0);
     ck_assert_uint_eq(metrics.total.executed, CHILDREN + 1);
     ck_assert_uint_ge(metrics.total.inbox_takes, 1 + CHILDREN - 64);

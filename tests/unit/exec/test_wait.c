@@ -33,7 +33,7 @@ START_TEST(a_worker_runs_an_unclaimed_call_on_top_of_its_waiter)
     ck_assert_int_eq(one.status, 8);
     belay_future_unref(one.child.future);
     belay_future_unref(one.self);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(metrics.total.claimed, 1);
     ck_assert_uint_eq(metrics.total.executed, 2);
     ck_assert_uint_eq(metrics.total.canceled, 0);
@@ -67,7 +67,7 @@ START_TEST(a_worker_claims_what_it_waits_for_wherever_it_is_queued_and_nothing_e
     ck_assert_int_eq(one.result, 0);
     ck_assert_int_eq(one.status, 2);
     ck_assert_uint_eq(one.sibling_runs, 0);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(one.child.runs, 1);
     ck_assert_uint_eq(metrics.total.claimed, 1);
     belay_future_unref(one.child.future);

@@ -216,7 +216,7 @@ START_TEST(an_idle_pool_switches_no_context)
     }
     ck_assert_uint_eq(switches_of_workers(&threads, &is_awake), before);
     ck_assert(!is_awake);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_ge(metrics.total.parks, WORKERS);
 }
 END_TEST
@@ -233,7 +233,7 @@ START_TEST(a_sleeper_is_woken_for_each_task_and_each_sleep_is_counted)
         ck_assert_int_eq(wait_for(&one, NULL), 0);
         belay_future_unref(one.future);
     }
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_ge(metrics.total.wakes, 1);
     ck_assert_uint_eq(metrics.total.wakes, metrics.total.parks);
     ck_assert_uint_le(metrics.total.spurious_wakes, metrics.total.wakes);
@@ -273,7 +273,7 @@ START_TEST(a_task_that_ends_its_thread_has_failed_and_the_worker_is_replaced)
         ck_assert_int_eq(status, 3);
         belay_future_unref(after.future);
     }
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(metrics.total.executed, 60);
     ck_assert_uint_eq(metrics.total.failed, 60);
     ck_assert_uint_eq(metrics.total.replaced, 40);
@@ -313,7 +313,7 @@ START_TEST(all_tasks_on_the_stack_of_an_ended_thread_have_failed)
     ck_assert_int_eq(status, BELAY_ECANCELED);
     ck_assert_int_eq(belay_future_wait(one.child, BELAY_FOREVER, &status), 0);
     ck_assert_int_eq(status, BELAY_ECANCELED);
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert(!one.has_returned);
     ck_assert_uint_eq(one.left.runs, 1);
     ck_assert_uint_eq(metrics.total.failed, 2);
@@ -342,7 +342,7 @@ START_TEST(without_a_new_thread_the_old_one_goes_on_as_the_worker)
         ck_assert_int_eq(status, i);
         belay_future_unref(after.future);
     }
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(metrics.total.replaced, 5);
     ck_assert_uint_eq(seen.stopped[0], 1);
     ck_assert_uint_eq(seen.started[0], 1);
@@ -362,7 +362,7 @@ START_TEST(threads_that_end_one_after_another_on_several_workers_leave_true_coun
         ck_assert_int_eq(belay_exec_submit(exec, &exits[i]), 0);
         ck_assert_int_eq(belay_exec_submit(exec, &others[i].task), 0);
     }
-    belay_exec_metrics metrics = pool_end(exec);
+    belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_uint_eq(metrics.total.executed, 2 * TASKS);
     ck_assert_uint_eq(metrics.total.failed, TASKS);
     ck_assert_uint_eq(metrics.total.replaced, TASKS);
