@@ -35,8 +35,8 @@ BELAY_API belay_cancel *belay_cancel_ref(belay_cancel *token);
 BELAY_API void belay_cancel_unref(belay_cancel *token);
 
 /*
- * belay_cancel_fire: fires the token and its unshielded descendants. Completions that this causes
- * are delivered before it returns, or submitted to their executors.
+ * belay_cancel_fire: fires the token and its unshielded descendants [G-BASE-15] [G-BASE-16].
+ * Completions that this causes are delivered before it returns, or submitted to their executors.
  * Returns 0 the first time. Errors: BELAY_EINVAL, BELAY_ETOOLATE (fired before).
  * Context: any thread or callback; takes short locks only.
  */
@@ -50,7 +50,8 @@ BELAY_API int belay_cancel_fire(belay_cancel *token);
 BELAY_API bool belay_cancel_is_fired(const belay_cancel *token);
 
 /*
- * belay_cancel_fd: a descriptor that polls readable from the fire on. Made at the first call.
+ * belay_cancel_fd: a descriptor that polls readable from the fire on [G-BASE-17]. Made at the first
+ * call.
  * Lends it until the last unref. Returns the descriptor. Errors: BELAY_EINVAL, BELAY_EIO.
  * Context: any thread, never blocks.
  */

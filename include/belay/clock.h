@@ -109,8 +109,9 @@ BELAY_API int belay_timers_create(const belay_timers_opts *opts, belay_timers **
 
 /*
  * belay_timers_poll: fires every timer whose deadline is at or before now_ns, in the order of
- * (deadline, arming). Returns how many fired. Errors: BELAY_EINVAL (not a polled service),
- * BELAY_EBUSY (another thread polls it, or called from a timer).
+ * (deadline, arming) [G-BASE-11]. Returns how many fired.
+ * Errors: BELAY_EINVAL (not a polled service; now_ns is BELAY_FOREVER), BELAY_EBUSY (another thread
+ * polls it, or called from a timer).
  * Context: any one thread at a time; runs inline deliveries of what timed out.
  */
 BELAY_API int belay_timers_poll(belay_timers *timers, int64_t now_ns);
@@ -142,7 +143,8 @@ BELAY_API int belay_timers_stats(belay_timers *timers, belay_timers_stats_data *
 
 /*
  * belay_timers_destroy: ends the service and joins its thread; NULL is allowed.
- * Errors: BELAY_EBUSY (an object still uses it), BELAY_EDEADLK (called from its own thread).
+ * Errors: BELAY_EBUSY (an object uses it, or it is being polled), BELAY_EDEADLK (it has a thread, and
+ * the caller is a callback that runs inline).
  * Context: any thread; waits for its thread to end.
  */
 BELAY_API int belay_timers_destroy(belay_timers *timers);

@@ -62,7 +62,7 @@ BELAY_API int belay_executor_submit(belay_executor *executor, belay_task *task, 
 /*
  * belay_inline: the executor that runs a task on the thread that delivers it, before the call that
  * caused it returns. A task submitted while this thread is inside another inline task waits until
- * that one returns, so the stack stays constant however many there are.
+ * that one returns, so the stack stays constant however many there are [G-BASE-6].
  * Lends one constant object. Errors of its submit: BELAY_EINVAL, BELAY_EBUSY.
  * Context: any thread. A call of belay that would have to wait returns BELAY_EDEADLK inside.
  */
@@ -89,7 +89,8 @@ BELAY_API int belay_mailbox_create(const belay_mailbox_opts *opts, belay_mailbox
 BELAY_API belay_executor *belay_mailbox_executor(belay_mailbox *mailbox);
 
 /*
- * belay_mailbox_fd: a descriptor that polls readable while tasks wait. The caller only polls it.
+ * belay_mailbox_fd: a descriptor that polls readable while tasks wait [G-BASE-9]. The caller only
+ * polls it.
  * Lends it until belay_mailbox_destroy. Errors: none. Context: any thread, never blocks.
  */
 BELAY_API int belay_mailbox_fd(const belay_mailbox *mailbox);
@@ -97,7 +98,8 @@ BELAY_API int belay_mailbox_fd(const belay_mailbox *mailbox);
 /*
  * belay_mailbox_run: runs at most `max` (0: all) of the tasks that were there when it began, in the
  * order of their submits, and leaves the descriptor readable if any remain. Tasks submitted
- * meanwhile wait for the next call, so a task that submits itself cannot hold the loop.
+ * meanwhile wait for the next call, so a task that submits itself cannot hold the loop
+ * [G-BASE-10].
  * Returns the number run. Errors: BELAY_EINVAL, BELAY_EBUSY (another thread is running it, or this
  * call was made from one of its tasks).
  * Context: one thread at a time; blocks only as long as the tasks do.

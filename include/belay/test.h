@@ -30,8 +30,8 @@ int belay_manual_clock_create(int64_t now_ns, int64_t wall_ns, belay_clock **ret
  * belay_manual_clock_advance: moves the clock to to_ns, deadline by deadline, in the order of
  * (deadline, begin of the wait): at each the clock reads that deadline, and the timer fires on the
  * calling thread or the thread that sleeps until then is woken. What is armed meanwhile is
- * included, and so is what was due before. The time of day moves along. Then the clock's watchers
- * are told.
+ * included, and so is what was due before [G-TEST-1]. The time of day moves along. Then the clock's
+ * watchers are told.
  * Errors: BELAY_EINVAL (not a manual clock; to_ns is BELAY_FOREVER, or before its reading),
  * BELAY_EBUSY (it is being moved, by another thread or by the caller of this callback).
  * Context: any thread; runs the timers' callbacks, waits for nobody.
@@ -109,7 +109,7 @@ belay_executor *belay_test_exec_executor(belay_test_exec *exec);
 uint32_t belay_test_exec_pending(belay_test_exec *exec);
 
 /*
- * belay_test_exec_step: runs one task, if one waits. Returns how many it ran.
+ * belay_test_exec_step: runs one task, if one waits [G-TEST-2]. Returns how many it ran.
  * Errors: BELAY_EINVAL (no executor; choose named no waiting task), BELAY_EBUSY (a task of it is
  * running). Context: any thread; blocks as long as the task does.
  */
@@ -123,9 +123,10 @@ int belay_test_exec_run(belay_test_exec *exec, uint32_t max);
 
 /*
  * belay_test_exec_run_until: runs what waits; when nothing does, moves the clock to its next
- * deadline, and goes on so until the clock reads until_ns and nothing waits. Returns how many tasks
- * it ran. Errors: BELAY_EINVAL (no executor; it has no clock; until_ns is BELAY_FOREVER or before
- * the clock's reading; choose), BELAY_EBUSY (a task of it is running; the clock is being moved).
+ * deadline [G-TEST-3], and goes on so until the clock reads until_ns and nothing waits. Returns how
+ * many tasks it ran. Errors: BELAY_EINVAL (no executor; it has no clock; until_ns is BELAY_FOREVER
+ * or before the clock's reading; choose), BELAY_EBUSY (a task of it is running; the clock is being
+ * moved).
  * Context: any thread; blocks as long as the tasks do.
  */
 int belay_test_exec_run_until(belay_test_exec *exec, int64_t until_ns);
