@@ -10,8 +10,9 @@
 
 /*
  * bly_engine_run: works the whole batch that the words behind the options describe (see feed.h), at
- * most `jobs` at once. The exit status of the batch; messages are written as things happen.
+ * most `jobs` at once, or up to jobs_max by USR1. The exit status of the batch; messages are
+ * written as things happen.
  */
-int bly_engine_run(const struct bly_runopts *opts, char **words, uint32_t jobs);
+int bly_engine_run(const struct bly_runopts *opts, char **words, uint32_t jobs, uint32_t jobs_max);
 
 #endif

@@ -27,9 +27,8 @@ static uint32_t jobs_possible(void)
     return jobs > 0 ? jobs : 1;
 }
 
-static uint32_t find_jobs(const struct bly_runopts *opts)
+static uint32_t find_jobs(const struct bly_runopts *opts, uint32_t possible)
 {
-    uint32_t possible = jobs_possible();
     uint32_t jobs = bly_number_jobs(&opts->jobs, bly_cpus_count(), possible);
     if (opts->jobs.kind == BLY_AMOUNT_NUMBER && opts->jobs.value > jobs) {
         bly_say("--jobs: only %" PRIu32 " at once, by the limit of open files; "
@@ -58,8 +57,10 @@ static int run_batch(const struct bly_runopts *opts, char **words)
     if (status != 0) {
         return status;
     }
-    uint32_t jobs = find_jobs(opts);
-    return opts->is_dry ? bly_dry_run(opts, words, jobs) : bly_engine_run(opts, words, jobs);
+    uint32_t possible = jobs_possible();
+    uint32_t jobs = find_jobs(opts, possible);
+    return opts->is_dry ? bly_dry_run(opts, words, jobs)
+                        : bly_engine_run(opts, words, jobs, possible);
 }
 
 int bly_run(int argc, char **argv)
