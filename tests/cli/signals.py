@@ -127,7 +127,7 @@ def test_suspended_jobs_stand_still_and_go_on():
         pids = started(1)
         process.send_signal(signal.SIGTSTP)
         wait_for(lambda: state_of(process.pid) == "T")
-        equal(state_of(pids[0]), "T")
+        wait_for(lambda: state_of(pids[0]) == "T")
         process.send_signal(signal.SIGCONT)
         wait_for(lambda: state_of(pids[0]) != "T")
         open("go", "w", encoding="utf-8").close()
