@@ -58,13 +58,13 @@ static void check_permits(void *arg)
 
 static void hold(void)
 {
-    uint32_t before = bly_fetch_add(&now->inside, 1u, BLY_RELAXED);
+    uint32_t before = bly_fetch_add(&now->inside, 1u, BLY_ACQ_REL);
     belay_model_check(before < bly_load(&now->capacity_most, BLY_RELAXED));
 }
 
 static void let_go(belay_lease *lease)
 {
-    bly_fetch_sub(&now->inside, 1u, BLY_RELAXED);
+    bly_fetch_sub(&now->inside, 1u, BLY_ACQ_REL);
     belay_model_check(belay_lease_release(lease) == 0);
 }
 
