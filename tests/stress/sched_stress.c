@@ -1,14 +1,14 @@
 /*
- * sched_stress.c: threads that schedule, replace, cancel and close, against a count of what became of
- * every job.
+ * sched_stress.c: threads that schedule, replace, cancel and close, against a count of what became
+ * of every job.
  *
  * usage: stress_sched [ROUNDS]
  *
- * Each round makes a scheduler, started on a pool or driven by threads, lets a few threads work on a
- * handful of ids, closes it in the middle of that, and destroys it as soon as await has returned.
- * Every job has a record: a one-shot ends in one of fn and drop, a series in one drop after its last
- * fn; runs of one id never overlap; no more than running_max run at once; a job whose cancel returned
- * 0 has not run. With the sanitizers this also says that nothing is touched after the end.
+ * Each round makes a scheduler, started on a pool or driven by threads, lets a few threads work on
+ * a few ids, closes it in the middle of that or after, and destroys it as soon as await has
+ * returned. Every job has a record: a one-shot ends in one of fn and drop, a series in one drop
+ * after its last fn; runs of one id never overlap; no more than running_max run at once. With the
+ * sanitizers this also says that nothing is touched after the end.
  */
 #include "belay/exec.h"
 #include "belay/sched.h"

@@ -245,6 +245,38 @@ START_TEST(job_may_close_its_scheduler_but_not_await_it)
 }
 END_TEST
 
+static int run_other(belay_claim *claim, void *arg)
+{
+    (void)claim;
+    *(int *)arg = belay_sched_await(test_sched, BELAY_FOREVER);
+    return 0;
+}
+
+/* From inside a job of this scheduler, runs one of another, which awaits this one. */
+static void await_from_another(probe *self)
+{
+    belay_sched *other = NULL;
+    belay_claim *claim = NULL;
+    belay_job job = {.size = sizeof job, .fn = run_other, .arg = &self->status};
+    ck_assert_int_eq(belay_sched_create(NULL, &other), 0);
+    ck_assert_int_eq(belay_sched_schedule(other, BELAY_ID(1), &job, NULL), 0);
+    ck_assert_int_eq(belay_sched_next(other, BELAY_NOW, &claim, NULL), 0);
+    ck_assert_int_eq(belay_claim_run(claim), 0);
+    ck_assert_int_eq(belay_sched_close(other, BELAY_CLOSE_DISCARD), 0);
+    ck_assert_int_eq(belay_sched_destroy(other), 0);
+}
+
+START_TEST(job_inside_a_job_may_not_await_the_outer_one_s_scheduler)
+{
+    make();
+    probe self = {.inside = await_from_another};
+    ck_assert_int_eq(put(1, &self, 0, 0), 0);
+    ck_assert_int_eq(run_one(), 0);
+    ck_assert_int_eq(self.status, BELAY_EDEADLK);
+    unmake();
+}
+END_TEST
+
 START_TEST(started_job_may_close_its_scheduler)
 {
     make_started(2);
@@ -424,8 +456,9 @@ UNIT_MAIN("sched/close", close_refuses_what_it_does_not_know,
           close_may_only_escalate, running_job_that_ignores_its_cancel_keeps_await_waiting,
           running_series_ends_by_the_close, close_during_next_ends_the_series,
           cancel_during_next_ends_the_series, job_may_close_its_scheduler_but_not_await_it,
-          started_job_may_close_its_scheduler, scheduler_is_closed_when_every_drop_has_returned,
-          started_drain_runs_what_is_due_and_ends,
+          started_job_may_close_its_scheduler,
+          job_inside_a_job_may_not_await_the_outer_one_s_scheduler,
+          scheduler_is_closed_when_every_drop_has_returned, started_drain_runs_what_is_due_and_ends,
           ticket_on_its_way_keeps_the_scheduler_from_being_closed,
           drain_with_aging_runs_what_is_due_in_its_order,
           awaiters_are_told_or_time_out_on_the_clock, awaiters_wake_when_the_last_job_ends)

@@ -2,9 +2,9 @@
  * test_reference.c: the scheduler against a plain table of jobs, over random histories.
  *
  * The reference keeps every living version in an array and finds the first one by looking at all.
- * Each step does the same to both and compares every result: codes, the job that is claimed, what is
- * dropped and why, the time of the next job. BELAY_SCHED_STEPS sets the number of steps (for soak);
- * BELAY_SCHED_SEED the seed of the first history, each of a few thousand steps.
+ * Each step does the same to both and compares every result: codes, the job that is claimed, what
+ * is dropped and why, the time of the next job. BELAY_SCHED_STEPS sets the number of steps (for
+ * soak), BELAY_SCHED_SEED the seed of the first history, each of a few thousand steps.
  */
 #include "sched.h"
 
@@ -186,12 +186,42 @@ static void model_close(bool discards)
 
 /* The steps: each does the same to both and compares. */
 
+static row *free_row(void)
+{
+    for (int i = 0; i < ROWS; i++) {
+        if (rows[i].place == GONE) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* What schedule must answer, done to the reference. */
+static int model_schedule(row *self, bool no_replace)
+{
+    row *pending = of_id(self->id, PENDING);
+    row *running = of_id(self->id, RUNNING);
+    row *replaced = pending != NULL ? pending : of_id(self->id, HELD);
+    if (is_closing) {
+        return BELAY_ECLOSED;
+    }
+    if (no_replace && (pending != NULL || running != NULL)) {
+        return BELAY_EEXIST;
+    }
+    self->seq = ++last_seq;
+    self->place = running != NULL ? HELD : PENDING;
+    if (running != NULL) {
+        running->is_superseded = true;
+    }
+    if (replaced != NULL) {
+        expect_drop(replaced, BELAY_DROP_REPLACED);
+    }
+    return (running != NULL ? BELAY_STILL_RUNNING : 0) | (replaced != NULL ? BELAY_REPLACED : 0);
+}
+
 static void step_schedule(void)
 {
-    row *self = NULL;
-    for (int i = 0; i < ROWS && self == NULL; i++) {
-        self = rows[i].place == GONE ? &rows[i] : NULL;
-    }
+    row *self = free_row();
     if (self == NULL) {
         return;
     }
@@ -211,26 +241,7 @@ static void step_schedule(void)
                      .missed = BELAY_MISSED_ALL,
                      .missed_max = 1000000,
                      .no_replace = random_below(8) == 0};
-    row *pending = of_id(self->id, PENDING);
-    row *running = of_id(self->id, RUNNING);
-    row *held = of_id(self->id, HELD);
-    int expected = 0;
-    if (is_closing) {
-        expected = BELAY_ECLOSED;
-    } else if (job.no_replace && (pending != NULL || running != NULL)) {
-        expected = BELAY_EEXIST;
-    } else {
-        self->seq = ++last_seq;
-        self->place = running != NULL ? HELD : PENDING;
-        expected = (running != NULL ? BELAY_STILL_RUNNING : 0) |
-                   (pending != NULL || held != NULL ? BELAY_REPLACED : 0);
-        if (running != NULL) {
-            running->is_superseded = true;
-        }
-        if (pending != NULL || held != NULL) {
-            expect_drop(pending != NULL ? pending : held, BELAY_DROP_REPLACED);
-        }
-    }
+    int expected = model_schedule(self, job.no_replace);
     belay_id name = self->id < IDS ? BELAY_ID((uint64_t)self->id) : BELAY_NO_ID;
     ck_assert_int_eq(belay_sched_schedule(test_sched, name, &job, &self->handle), expected);
 }

@@ -3,6 +3,9 @@
  */
 #include "sched.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 static void check_notes(const int *expected, int count)
 {
     ck_assert_int_eq(note_count, count);
@@ -481,6 +484,23 @@ START_TEST(pending_max_refuses_one_more_and_never_a_replacement)
 }
 END_TEST
 
+START_TEST(scheduler_made_before_a_fork_takes_no_jobs_after_it)
+{
+    make();
+    probe self = {0};
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        _exit(put(1, &self, 0, 0) == BELAY_ECLOSED ? 0 : 1);
+    }
+    int status = 1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(put(1, &self, 0, 0), 0);
+    unmake();
+}
+END_TEST
+
 START_TEST(running_series_counts_against_pending_max)
 {
     make_with((belay_sched_opts){.pending_max = 1});
@@ -513,4 +533,5 @@ UNIT_MAIN("sched/sched", create_refuses_bad_options, order_is_time_then_priority
           handle_cancels_its_own_version_alone, job_may_schedule_itself_anew, job_may_cancel_itself,
           drop_may_call_all_that_does_not_wait, drops_that_cause_drops_use_constant_stack,
           pending_max_refuses_one_more_and_never_a_replacement,
-          running_series_counts_against_pending_max)
+          running_series_counts_against_pending_max,
+          scheduler_made_before_a_fork_takes_no_jobs_after_it)

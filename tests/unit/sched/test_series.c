@@ -368,7 +368,7 @@ START_TEST(jitter_is_the_same_for_the_same_id_and_slot)
         probe self = {0};
         belay_job job = series_of(&self, 0, 1000, BELAY_MISSED_ONCE);
         job.jitter_ns = 400;
-        put_job(round == 0 ? 1 : 1, &job);
+        put_job(1, &job);
         for (int i = 0; i < 20; i++) {
             belay_job_info info = {.size = sizeof info};
             ck_assert_int_eq(belay_sched_query(test_sched, BELAY_ID(1), &info), 0);
@@ -424,7 +424,7 @@ START_TEST(slot_whose_jitter_is_to_come_has_not_passed)
     belay_job job = series_of(&self, 0, 1000, BELAY_MISSED_ONCE);
     job.jitter_ns = 999;
     put_job(1, &job);
-    /* Whatever the jitter, slot k runs at or after its own start, and all slots are accounted for. */
+    /* Whatever the jitter, a slot runs at or after its own start, and all slots are counted. */
     uint64_t seen = 0;
     for (int i = 0; i < 200; i++) {
         advance(now() + 777);

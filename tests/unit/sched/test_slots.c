@@ -89,20 +89,28 @@ START_TEST(blocks_go_back_after_a_burst)
 {
     bly_slots slots;
     bly_slots_init(&slots);
-    for (uint32_t i = 0; i < JOBS; i++) {
-        give(&slots);
-        jobs[i].version = i + 1;
-        bly_slots_put(&slots, &jobs[i]);
+    uint32_t numbers = 0;
+    for (int burst = 0; burst < 3; burst++) {
+        for (uint32_t i = 0; i < JOBS; i++) {
+            give(&slots);
+            jobs[i].version = i + 1;
+            bly_slots_put(&slots, &jobs[i]);
+        }
+        belay_job_handle last = bly_job_handle(&jobs[JOBS - 1]);
+        uint32_t blocks = 0;
+        for (uint32_t i = 0; i < JOBS; i++) {
+            void *block = bly_slots_take(&slots, &jobs[i]);
+            blocks += block != NULL;
+            bly_free(block);
+        }
+        /* All but the one that is kept for the next. */
+        ck_assert_uint_eq(blocks, (JOBS + BLY_SLOTS_BLOCK - 1) / BLY_SLOTS_BLOCK - 1);
+        ck_assert_uint_eq(bly_slots_want(&slots), 0);
+        ck_assert_ptr_null(bly_slots_find(&slots, last));
+        /* The numbers of blocks that are gone are used again. */
+        ck_assert(burst == 0 || slots.numbers.used == numbers);
+        numbers = slots.numbers.used;
     }
-    uint32_t blocks = 0;
-    for (uint32_t i = 0; i < JOBS; i++) {
-        void *block = bly_slots_take(&slots, &jobs[i]);
-        blocks += block != NULL;
-        bly_free(block);
-    }
-    /* All but the one that is kept for the next. */
-    ck_assert_uint_eq(blocks, (JOBS + BLY_SLOTS_BLOCK - 1) / BLY_SLOTS_BLOCK - 1);
-    ck_assert_uint_eq(bly_slots_want(&slots), 0);
     bly_slots_destroy(&slots);
 }
 END_TEST

@@ -3,9 +3,6 @@
  */
 #include "sched.h"
 
-#include "belay/exec.h"
-#include "sync/sync.h"
-
 #include <pthread.h>
 
 START_TEST(start_refuses_what_it_cannot_do)
@@ -507,86 +504,6 @@ START_TEST(job_that_ends_its_thread_gives_its_permit_back)
 }
 END_TEST
 
-/* A job that waits until the test lets it go on, on a real pool. */
-static uint32_t has_begun;
-static uint32_t may_end;
-
-static void await_word(uint32_t *word)
-{
-    while (bly_load(word, BLY_ACQUIRE) == 0) {
-        (void)bly_futex_wait(word, 0, BELAY_FOREVER);
-    }
-}
-
-static void set_word(uint32_t *word)
-{
-    bly_store(word, 1u, BLY_RELEASE);
-    bly_futex_wake(word, BLY_WAKE_ALL);
-}
-
-static void hold_on(probe *self)
-{
-    (void)self;
-    set_word(&has_begun);
-    await_word(&may_end);
-}
-
-static void run_on_pool(void (*stop)(belay_exec *exec), probe *first, probe *second)
-{
-    make();
-    belay_exec_opts opts = {.size = sizeof opts, .workers = 1};
-    belay_exec *exec = NULL;
-    ck_assert_int_eq(belay_exec_create(&opts, &exec), 0);
-    ck_assert_int_eq(belay_sched_start(test_sched, belay_exec_executor(exec), 1), 0);
-    first->inside = hold_on;
-    ck_assert_int_eq(put(1, first, 0, 0), 0);
-    ck_assert_int_eq(put(2, second, 0, 0), 0);
-    await_word(&has_begun);
-    stop(exec);
-    set_word(&may_end);
-    ck_assert_int_eq(belay_exec_shutdown(exec), 0);
-    ck_assert_int_eq(belay_exec_await_termination(exec, BELAY_FOREVER), 0);
-    ck_assert_int_eq(belay_exec_destroy(exec), BELAY_EBUSY);
-    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DRAIN_DUE), 0);
-    ck_assert_int_eq(belay_sched_await(test_sched, BELAY_FOREVER), 0);
-    ck_assert_int_eq(belay_sched_destroy(test_sched), 0);
-    ck_assert_int_eq(belay_exec_destroy(exec), 0);
-    ck_assert_int_eq(belay_manual_clock_destroy(test_clock), 0);
-}
-
-static void stop_at_once(belay_exec *exec)
-{
-    ck_assert_int_eq(belay_exec_shutdown_now(exec), 0);
-}
-
-static void let_it_drain(belay_exec *exec)
-{
-    ck_assert_int_eq(belay_exec_shutdown(exec), 0);
-}
-
-START_TEST(pool_that_stops_at_once_begins_no_job)
-{
-    probe first = {0};
-    probe second = {0};
-    run_on_pool(stop_at_once, &first, &second);
-    ck_assert_int_eq(first.runs, 1);
-    ck_assert_int_eq(second.runs, 0);
-    ck_assert_int_eq(second.drops, 1);
-    ck_assert_int_eq(second.why, BELAY_DROP_CLOSED);
-}
-END_TEST
-
-START_TEST(pool_that_drains_runs_what_is_due)
-{
-    probe first = {0};
-    probe second = {0};
-    run_on_pool(let_it_drain, &first, &second);
-    ck_assert_int_eq(first.runs, 1);
-    ck_assert_int_eq(second.runs, 1);
-    ck_assert_int_eq(second.drops, 0);
-}
-END_TEST
-
 UNIT_MAIN("sched/ticket", start_refuses_what_it_cannot_do, start_refuses_timers_of_another_clock,
           executor_is_attached_until_destroy, what_was_scheduled_before_the_start_runs,
           future_work_is_never_handed_to_the_executor, best_job_is_chosen_when_the_ticket_runs,
@@ -603,5 +520,4 @@ UNIT_MAIN("sched/ticket", start_refuses_what_it_cannot_do, start_refuses_timers_
           inline_executor_runs_jobs_with_constant_stack, mailbox_runs_jobs_one_by_one,
           claim_that_is_still_referred_to_is_not_used_for_the_next_job,
           series_that_is_passed_over_goes_on_without_a_run,
-          series_runs_at_each_slot_of_virtual_time, job_that_ends_its_thread_gives_its_permit_back,
-          pool_that_stops_at_once_begins_no_job, pool_that_drains_runs_what_is_due)
+          series_runs_at_each_slot_of_virtual_time, job_that_ends_its_thread_gives_its_permit_back)
