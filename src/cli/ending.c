@@ -1,9 +1,9 @@
 /*
  * ending.c: a run ends.
  *
- * A job is over when its run ended well, its tries are used up, or nothing is started any more. It is
- * then kept (--results), logged, shown and counted, in this order; one that was ended because the
- * batch was stopped is only shown: it has no line in the job log, so that --resume runs it.
+ * A job is over when its run ended well, its tries are used up, or nothing is started any more. It
+ * is then kept (--results), logged, shown and counted, in this order; one that was ended because
+ * the batch was stopped is only shown: it has no line in the job log, so that --resume runs it.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
- * engine_int.h: the engine's state, shared by engine.c (feeding, starting, the loop), ending.c (a run
- * ends), control.c (stopping, signals) and opening.c.
- * Context of all: the command's only thread.
+ * engine_int.h: the engine's state, shared by engine.c (feeding, starting, the loop), ending.c (a
+ * run ends), control.c (stopping, signals) and opening.c. Context of all: the command's only
+ * thread.
  */
 #ifndef BLY_CLI_ENGINE_INT_H
 #define BLY_CLI_ENGINE_INT_H
