@@ -98,9 +98,11 @@ START_TEST(a_frame_larger_than_the_socket_takes_arrives_whole)
         head = bly_wire_next(&l.right);
     }
     const char *got = bly_wire_body(head);
+    size_t wrong = 0;
     for (size_t i = 0; i < size; i++) {
-        ck_assert_int_eq(got[i], (char)(i % 251));
+        wrong += got[i] != (char)(i % 251);
     }
+    ck_assert_uint_eq(wrong, 0);
     while ((head = bly_wire_next(&l.right)) == NULL) {
         ck_assert_int_eq(bly_wire_flush(&l.left), 0);
         ck_assert_int_eq(bly_wire_fill(&l.right), 0);
