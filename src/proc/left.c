@@ -104,16 +104,21 @@ static uint32_t count_left(const bly_kjob *job)
     return count;
 }
 
-/* The group at once, so that a fork cannot slip through, and one by one those outside it. */
-static void signal_left(const bly_kjob *job, int signal_number)
+static void signal_outside_group(const bly_kjob *job, int signal_number)
 {
     const bly_tree_list *adopted = &job->keeper->adopted;
-    kill(-job->pid, signal_number);
     for (uint32_t i = 0; i < adopted->count; i++) {
         if (adopted->procs[i].group != job->pid && is_left_of(job, &adopted->procs[i])) {
             bly_tree_signal(&adopted->procs[i], signal_number);
         }
     }
+}
+
+/* The group at once, so that a fork cannot slip through, and one by one those outside it. */
+static void signal_left(const bly_kjob *job, int signal_number)
+{
+    kill(-job->pid, signal_number);
+    signal_outside_group(job, signal_number);
 }
 
 static bool is_of_other_job(const bly_kjob *job, const bly_tree_proc *proc)
@@ -190,9 +195,12 @@ static void begin_clearing(bly_kjob *job)
         sweep(job);
         return;
     }
-    bool was_told = job->timer_ns != BELAY_FOREVER; /* TERM when the job was stopped */
+    bool was_told = job->timer_ns != BELAY_FOREVER; /* the group: when the job was stopped */
     bly_kjob_move(job, BLY_KJOB_CLEARING);
-    if (!was_told) {
+    if (was_told) {
+        signal_outside_group(job, SIGTERM);
+        signal_outside_group(job, SIGCONT);
+    } else {
         signal_left(job, SIGTERM);
         signal_left(job, SIGCONT);
         int64_t wait_ns = job->keeper->opts.leftover_ns;
