@@ -188,14 +188,21 @@ static int add_spool(bly_proc *proc, bly_job *job, bly_wire_spawn *frame, int ta
     return file->is_known ? 0 : bly_wire_attach(&proc->wire, file->fd, false);
 }
 
+/* Where a stream goes that the spec does not name. */
+static uint8_t default_source(const bly_job *job, int target)
+{
+    bool is_live = target == 3 && (job->flags & BLY_PROC_KEEP_CHILDREN) == 0;
+    return is_live ? BLY_WIRE_LIVE : BLY_WIRE_NULL;
+}
+
 static int add_stream(bly_proc *proc, bly_job *job, bly_wire_spawn *frame,
                       const bly_proc_stream *stream, int target)
 {
-    uint32_t kind = stream->kind;
-    if (kind == BLY_PROC_DEFAULT) {
-        kind = target == 1 || target == 2 ? BLY_PROC_SPOOL : BLY_PROC_NULL;
-    }
-    switch (kind) {
+    bool is_output = target == 1 || target == 2;
+    switch (stream->kind == BLY_PROC_DEFAULT && is_output ? BLY_PROC_SPOOL : stream->kind) {
+    case BLY_PROC_DEFAULT:
+        frame->source[target] = default_source(job, target);
+        return 0;
     case BLY_PROC_SPOOL:
         return add_spool(proc, job, frame, target);
     case BLY_PROC_FD:

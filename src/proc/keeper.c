@@ -168,6 +168,12 @@ static bool watch(bly_keeper *keeper, int fd, bly_poller_fn *fn, uint64_t *ret_t
     return bly_poller_add(&keeper->poller, fd, EPOLLIN, fn, keeper, ret_token) == 0;
 }
 
+/* Closes what lies between two descriptors. */
+static bool close_between(int low, int high)
+{
+    return high - low < 2 || close_range((unsigned)low + 1, (unsigned)high - 1, 0) == 0;
+}
+
 /*
  * Descriptors 0 to 2 are /dev/null and 3 is taken and close-on-exec, so that no other descriptor of
  * the keeper is ever one that a job's streams are copied to.
@@ -175,8 +181,9 @@ static bool watch(bly_keeper *keeper, int fd, bly_poller_fn *fn, uint64_t *ret_t
 static bool shed_descriptors(bly_keeper_opts *opts)
 {
     int fd = fcntl(opts->fd, F_DUPFD_CLOEXEC, 4);
+    int live_fd = opts->live_fd < 0 ? -1 : fcntl(opts->live_fd, F_DUPFD_CLOEXEC, fd);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (fd < 0 || null < 0) {
+    if (fd < 0 || null < 0 || (live_fd < 0 && opts->live_fd >= 0)) {
         return false;
     }
     for (int target = 0; target < 3; target++) {
@@ -186,9 +193,10 @@ static bool shed_descriptors(bly_keeper_opts *opts)
     }
     bool is_set = null > 2 || fcntl(null, F_SETFD, 0) == 0;
     is_set = is_set && dup3(0, 3, O_CLOEXEC) == 3;
-    is_set = is_set && (fd == 4 || close_range(4, (unsigned)fd - 1, 0) == 0);
-    is_set = is_set && close_range((unsigned)fd + 1, ~0U, 0) == 0;
+    is_set = is_set && close_between(3, fd) && close_between(fd, live_fd < 0 ? fd + 1 : live_fd);
+    is_set = is_set && close_range((unsigned)(live_fd < 0 ? fd : live_fd) + 1, ~0U, 0) == 0;
     opts->fd = fd;
+    opts->live_fd = live_fd;
     return is_set;
 }
 
@@ -265,11 +273,11 @@ static void run(bly_keeper *keeper)
 _Noreturn void bly_keeper_main(const bly_keeper_opts *opts)
 {
     bly_keeper keeper = {.opts = *opts, .wire_events = EPOLLIN};
+    errno = 0;
     bool is_ready = shed_descriptors(&keeper.opts);
     bly_wire_init(&keeper.wire, keeper.opts.fd);
     bly_list_init(&keeper.live);
     bly_recipe_init(&keeper.recipe, environ);
-    errno = 0;
     is_ready = is_ready && set_up(&keeper);
     bly_wire_order *hello = bly_wire_put(&keeper.wire, BLY_WIRE_HELLO, sizeof *hello);
     if (hello == NULL) {

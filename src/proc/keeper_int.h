@@ -49,6 +49,7 @@ typedef struct bly_kjob {
     uint32_t state;
     uint32_t flags; /* of the spec */
     bool is_timed_out;
+    bool is_told;    /* it was told to end: then it keeps no children */
     bool is_killed;  /* what it leaves is not asked by TERM first */
     bool has_left;   /* what it left has been counted */
     uint32_t sweeps; /* KILLs sent to what it left */
@@ -59,7 +60,8 @@ typedef struct bly_kjob {
 } bly_kjob;
 
 typedef struct bly_keeper_opts {
-    int fd; /* the socket to the runner; taken */
+    int fd;      /* the socket to the runner; taken */
+    int live_fd; /* held, and given to jobs; -1: none; taken */
     uint32_t jobs_max;
     int64_t grace_ns, leftover_ns;
     pid_t runner;

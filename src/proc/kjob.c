@@ -160,6 +160,8 @@ static int source_of(bly_keeper *keeper, const bly_wire_spawn *spawn, int stream
         break;
     case BLY_WIRE_SAME:
         return child->fds[stream - 1];
+    case BLY_WIRE_LIVE:
+        return keeper->opts.live_fd;
     default:
         return -1;
     }
@@ -260,6 +262,7 @@ void bly_kjob_stop(bly_kjob *job)
     if (job->state != BLY_KJOB_RUNNING) {
         return;
     }
+    job->is_told = true;
     note_descendants(job);
     kill(-job->pid, SIGTERM);
     kill(-job->pid, SIGCONT);
@@ -269,6 +272,7 @@ void bly_kjob_stop(bly_kjob *job)
 
 void bly_kjob_kill(bly_kjob *job)
 {
+    job->is_told = true;
     job->is_killed = true;
     if (job->state == BLY_KJOB_CLEARING) {
         bly_left_timer(job);

@@ -217,7 +217,7 @@ static void settle_kept(bly_kjob *job)
 /* One step of a job whose main process has ended, after a look at all that was adopted. */
 static void settle_job(bly_kjob *job)
 {
-    if ((job->flags & BLY_PROC_KEEP_CHILDREN) != 0) {
+    if ((job->flags & BLY_PROC_KEEP_CHILDREN) != 0 && !job->is_told) {
         settle_kept(job);
         return;
     }

@@ -12,6 +12,7 @@
 #include "base/opts.h"
 #include "sync/sync.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -287,10 +288,16 @@ static void drop_file(uint32_t number, void *arg)
     body->number = number;
 }
 
+static bool is_live_valid(const bly_proc_stream *live)
+{
+    return live->kind == BLY_PROC_DEFAULT ||
+           (live->kind == BLY_PROC_FD && live->fd >= 0 && fcntl(live->fd, F_GETFD) >= 0);
+}
+
 static bool are_opts_valid(const bly_proc_opts *opts)
 {
     return opts->jobs_max >= 1 && opts->jobs_max <= BLY_PROC_JOBS_LIMIT && opts->grace_ns >= 0 &&
-           opts->leftover_ns >= 0;
+           opts->leftover_ns >= 0 && is_live_valid(&opts->live);
 }
 
 static int allocate(bly_proc *proc, const char *spool_dir)
@@ -329,7 +336,9 @@ static int fork_keeper(bly_proc *proc)
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         return BELAY_EIO;
     }
+    bool has_live = proc->opts.live.kind == BLY_PROC_FD;
     bly_keeper_opts opts = {.fd = ends[1],
+                            .live_fd = has_live ? proc->opts.live.fd : -1,
                             .jobs_max = proc->opts.jobs_max,
                             .grace_ns = proc->opts.grace_ns,
                             .leftover_ns = proc->opts.leftover_ns,

@@ -44,16 +44,6 @@ enum {
 
 typedef void bly_proc_notice_fn(int notice, void *arg);
 
-typedef struct bly_proc_opts {
-    uint32_t size;
-    uint32_t jobs_max;     /* 1 to BLY_PROC_JOBS_LIMIT; no default */
-    const char *spool_dir; /* folder for the spool files; default "/tmp". Copied */
-    int64_t grace_ns;      /* from TERM to KILL for cancel and timeout; default BLY_PROC_GRACE_NS */
-    int64_t leftover_ns;   /* the same for processes a job left; default BLY_PROC_LEFTOVER_NS */
-    bly_proc_notice_fn *notice; /* may be NULL */
-    void *notice_arg;
-} bly_proc_opts;
-
 /* Where one of a job's streams goes. Zero: stdin is /dev/null, stdout and stderr are spooled. */
 enum {
     BLY_PROC_DEFAULT = 0,
@@ -68,13 +58,28 @@ typedef struct bly_proc_stream {
     int fd; /* BLY_PROC_FD: borrowed until bly_proc_spawn returns */
 } bly_proc_stream;
 
-/* Flags of a spec. */
-enum {
-    BLY_PROC_KEEP_CHILDREN =
-        1,                    /* what the job leaves behind lives on, even past the runner's end */
-    BLY_PROC_UMASK = 2,       /* set umask to `umask`; otherwise as the runner's at create */
-    BLY_PROC_WATCH_OUTPUT = 4 /* call `wrote` as the spooled streams grow */
-};
+typedef struct bly_proc_opts {
+    uint32_t size;
+    uint32_t jobs_max;     /* 1 to BLY_PROC_JOBS_LIMIT; no default */
+    const char *spool_dir; /* folder for the spool files; default "/tmp". Copied */
+    int64_t grace_ns;      /* from TERM to KILL for cancel and timeout; default BLY_PROC_GRACE_NS */
+    int64_t leftover_ns;   /* the same for processes a job left; default BLY_PROC_LEFTOVER_NS */
+    bly_proc_notice_fn *notice; /* may be NULL */
+    void *notice_arg;
+    /*
+     * BLY_PROC_FD: a descriptor, best one with an flock, that the keeper and each job without
+     * BLY_PROC_KEEP_CHILDREN (as descriptor 3) hold too: while one of them lives, so does the lock.
+     * Borrowed for the call; default none.
+     */
+    bly_proc_stream live;
+} bly_proc_opts;
+
+/*
+ * Flags of a spec. KEEP_CHILDREN: what the job leaves behind lives on, even past the runner's end,
+ * unless the job was told to end. UMASK: `umask` counts; otherwise it is the runner's at create.
+ * WATCH_OUTPUT: `wrote` is called as the spooled streams grow.
+ */
+enum { BLY_PROC_KEEP_CHILDREN = 1, BLY_PROC_UMASK = 2, BLY_PROC_WATCH_OUTPUT = 4 };
 
 /* How a job ended. */
 enum {
@@ -134,7 +139,7 @@ typedef struct bly_proc_spec {
     mode_t umask;
     int64_t timeout_ns; /* from the start to TERM; 0: none */
     bly_proc_stream in, out, err;
-    bly_proc_stream live;         /* BLY_PROC_FD: becomes descriptor 3 of the job; default none */
+    bly_proc_stream live;         /* BLY_PROC_FD: descriptor 3 of the job; default as opts.live */
     bly_proc_started_fn *started; /* may be NULL */
     bly_proc_wrote_fn *wrote;     /* may be NULL */
     bly_proc_ended_fn *ended;

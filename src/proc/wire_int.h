@@ -41,7 +41,8 @@ enum {
     BLY_WIRE_FILE,     /* the file of that number, which the keeper has */
     BLY_WIRE_FILE_NEW, /* the same; its descriptor comes with the frame */
     BLY_WIRE_FD,       /* a descriptor that comes with the frame, for this job alone */
-    BLY_WIRE_SAME      /* as the stream before */
+    BLY_WIRE_SAME,     /* as the stream before */
+    BLY_WIRE_LIVE      /* what the keeper holds for all jobs */
 };
 
 typedef struct bly_wire_head {

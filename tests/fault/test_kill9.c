@@ -10,6 +10,7 @@
 #include "proc/runner_int.h"
 
 #include <dirent.h>
+#include <sys/file.h>
 
 static harness h;
 
@@ -222,6 +223,47 @@ START_TEST(death_in_the_middle_of_spawning_leaves_nobody)
 }
 END_TEST
 
+/*
+ * A lock on the live file stands until the last of a dead runner's processes has ended: whoever takes
+ * it may start the same jobs again.
+ */
+START_TEST(the_lock_outlives_the_runner_as_long_as_its_jobs)
+{
+    char path[] = "/tmp/belay-test-live-XXXXXX";
+    make_mark();
+    int live = mkostemp(path, O_CLOEXEC);
+    voice v = voice_open();
+    pid_t runner = fork();
+    if (runner == 0) {
+        int locked = open(path, O_RDONLY | O_CLOEXEC);
+        bool is_locked = flock(locked, LOCK_EX) == 0;
+        bly_proc_stream stream = {.kind = BLY_PROC_FD, .fd = locked};
+        harness_open_with(&h, (bly_proc_opts){.jobs_max = 2, .live = stream});
+        char *argv[] = {WORD("sh"), WORD("-c"),
+                        WORD("setsid sh -c 'trap \"\" TERM; sleep 1000; :' & echo $$; wait"), NULL};
+        char *env_add[] = {mark, NULL};
+        bly_proc_spec spec = spec_of(&h, argv);
+        spec.env_add = env_add;
+        spec.out = voice_stream(&v);
+        spawn(&h, &spec);
+        while (is_locked) {
+            bly_proc_poll(h.proc, BELAY_FOREVER);
+        }
+        _exit(1);
+    }
+    hear_pid(NULL, &v);
+    ck_assert_int_eq(flock(live, LOCK_EX | LOCK_NB), -1);
+    ck_assert_int_gt(count_marked(), 0);
+    ck_assert_int_eq(kill(runner, SIGKILL), 0);
+    ck_assert_int_eq(flock(live, LOCK_EX), 0);
+    ck_assert_int_eq(count_marked(), 0);
+    ck_assert_int_eq(waitpid(runner, NULL, 0), runner);
+    close(live);
+    unlink(path);
+}
+END_TEST
+
 UNIT_MAIN("fault/kill9", the_runners_death_is_everybodys, the_keepers_death_is_that_of_all_jobs,
           a_leaked_end_of_the_socket_does_not_hide_the_runners_death,
-          death_in_the_middle_of_spawning_leaves_nobody)
+          death_in_the_middle_of_spawning_leaves_nobody,
+          the_lock_outlives_the_runner_as_long_as_its_jobs)

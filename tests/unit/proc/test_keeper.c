@@ -116,6 +116,52 @@ START_TEST(jobs_keep_the_limit_on_descriptors)
 }
 END_TEST
 
+/* Four descriptors a job and 32 are all that is needed, so that many jobs fit a hard limit. */
+START_TEST(jobs_at_a_hard_limit_on_descriptors_all_run)
+{
+    enum { JOBS = (128 - 32) / 4 };
+    struct rlimit limit = {.rlim_cur = 64, .rlim_max = 128};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    harness_open(&h, JOBS);
+    voice v = voice_open();
+    voice gate = voice_open();
+    char *argv[] = {WORD("sh"), WORD("-c"), WORD("echo $$ >&3; read -r x; echo out; exit 3"), NULL};
+    bly_proc_spec spec = spec_of(&h, argv);
+    spec.in = (bly_proc_stream){.kind = BLY_PROC_FD, .fd = gate.ends[0]};
+    spec.live = voice_stream(&v);
+    for (int i = 0; i < JOBS; i++) {
+        spawn(&h, &spec);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        hear_pid(&h, &v);
+    }
+    close(gate.ends[0]);
+    close(gate.ends[1]);
+    await_ends(&h, JOBS);
+    ck_assert_str_eq(h.last->out, "out\n");
+    bly_proc_destroy(h.proc);
+}
+END_TEST
+
+START_TEST(the_live_descriptor_is_in_every_job_that_keeps_no_children)
+{
+    int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+    bly_proc_stream live = {.kind = BLY_PROC_FD, .fd = file};
+    harness_open_with(&h, (bly_proc_opts){.jobs_max = 2, .live = live});
+    close(file);
+    char *argv[] = {WORD("readlink"), WORD("/proc/self/fd/3"), NULL};
+    bly_proc_spec spec = spec_of(&h, argv);
+    ck_assert_str_eq(run(&h, &spec)->out, "/etc/passwd\n");
+    ck_assert_str_eq(run(&h, &spec)->out, "/etc/passwd\n");
+    spec.flags = BLY_PROC_KEEP_CHILDREN;
+    ck_assert_str_eq(run(&h, &spec)->out, "");
+    spec.flags = 0;
+    spec.live.kind = BLY_PROC_NULL;
+    ck_assert_str_eq(run(&h, &spec)->out, "");
+    bly_proc_destroy(h.proc);
+}
+END_TEST
+
 START_TEST(streams_0_to_2_closed_at_create_are_no_harm)
 {
     fflush(NULL);
@@ -165,4 +211,6 @@ UNIT_MAIN("proc/keeper", it_has_a_session_of_its_own_and_few_descriptors,
           thousands_of_jobs_leave_no_descriptor_and_no_memory, signals_of_a_terminal_do_not_move_it,
           jobs_get_the_signals_of_the_runner_at_create,
           ignored_sigchld_of_the_runner_does_not_lose_ends, jobs_keep_the_limit_on_descriptors,
-          streams_0_to_2_closed_at_create_are_no_harm, hundreds_of_jobs_run_at_once)
+          the_live_descriptor_is_in_every_job_that_keeps_no_children,
+          jobs_at_a_hard_limit_on_descriptors_all_run, streams_0_to_2_closed_at_create_are_no_harm,
+          hundreds_of_jobs_run_at_once)

@@ -202,6 +202,23 @@ START_TEST(kept_children_of_the_jobs_own_session_live_on)
 }
 END_TEST
 
+START_TEST(a_stopped_job_keeps_no_children)
+{
+    open_long();
+    voice v = voice_open();
+    char *argv[] = {WORD("sh"), WORD("-c"), WORD("setsid sleep 1000 & echo $! >&3; wait"), NULL};
+    bly_proc_spec spec = spec_of(&h, argv);
+    spec.live = voice_stream(&v);
+    spec.flags = BLY_PROC_KEEP_CHILDREN;
+    uint64_t id = spawn(&h, &spec);
+    pid_t pid = hear_pid(&h, &v);
+    ck_assert_int_eq(bly_proc_stop(h.proc, id), 0);
+    ck_assert_uint_eq(await_ends(&h, 1)->end.kept, 0);
+    ck_assert(!is_alive(pid));
+    bly_proc_destroy(h.proc);
+}
+END_TEST
+
 START_TEST(a_daemon_nobody_asked_to_keep_ends_with_the_runner)
 {
     open_long();
@@ -254,5 +271,5 @@ UNIT_MAIN("proc/left", a_background_child_is_told_to_end, one_that_ignores_term_
           a_large_family_is_ended_whole, a_job_that_leaves_nothing_leaves_zero,
           a_job_beside_it_is_not_touched, adopted_children_that_end_are_reaped,
           a_kept_daemon_lives_on_after_the_runner, kept_children_of_the_jobs_own_session_live_on,
-          a_daemon_nobody_asked_to_keep_ends_with_the_runner,
+          a_stopped_job_keeps_no_children, a_daemon_nobody_asked_to_keep_ends_with_the_runner,
           what_a_daemon_writes_later_is_in_no_other_jobs_output)

@@ -18,6 +18,10 @@ START_TEST(options_that_make_no_sense_are_refused)
     opts.grace_ns = -1;
     ck_assert_int_eq(bly_proc_create(&opts, &proc), BELAY_EINVAL);
     opts.grace_ns = 0;
+    opts.live = (bly_proc_stream){.kind = BLY_PROC_FD, .fd = 999};
+    ck_assert_int_eq(bly_proc_create(&opts, &proc), BELAY_EINVAL);
+    opts.live.kind = BLY_PROC_SPOOL;
+    ck_assert_int_eq(bly_proc_create(&opts, &proc), BELAY_EINVAL);
     opts.size = 2;
     ck_assert_int_eq(bly_proc_create(&opts, &proc), BELAY_EINVAL);
     ck_assert_ptr_null(proc);

@@ -115,7 +115,7 @@ END_TEST
 START_TEST(descriptors_arrive_with_their_frame)
 {
     line l = open_line();
-    ino_t inodes[3];
+    ino_t inodes[3] = {0};
     put(&l.left, BLY_WIRE_STOP, 1);
     put(&l.left, BLY_WIRE_SPAWN, 2);
     for (int i = 0; i < 2; i++) {
