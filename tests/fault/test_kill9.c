@@ -224,8 +224,8 @@ START_TEST(death_in_the_middle_of_spawning_leaves_nobody)
 END_TEST
 
 /*
- * A lock on the live file stands until the last of a dead runner's processes has ended: whoever takes
- * it may start the same jobs again.
+ * A lock on the live file stands until the last of a dead runner's processes has ended: whoever
+ * takes it may start the same jobs again.
  */
 START_TEST(the_lock_outlives_the_runner_as_long_as_its_jobs)
 {
