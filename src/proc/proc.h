@@ -3,16 +3,17 @@
  *
  * bly_proc_create forks the keeper: a small single-threaded process in a session of its own that is
  * the parent of every job. When the process that created it (the runner) dies in any way, the
- * keeper kills every descendant until none is left; when the keeper dies, the runner, a subreaper
- * too, does it. Each job runs in a session of its own, without a terminal, and ends when its main
- * process ends.
+ * keeper kills every descendant until none is left [G-PROC-1]; when the keeper dies, the runner, a
+ * subreaper too, does it [G-PROC-2]. Each job runs in a session of its own, without a terminal
+ * [G-PROC-4], and ends when its main process ends [G-PROC-5].
  *
  * A bly_proc is an event loop for one thread, its owner: every call below is made on that thread,
  * and callbacks are called by bly_proc_poll on it, one after another, under no lock. A callback may
  * call everything here but bly_proc_poll and bly_proc_destroy.
  *
  * Bounds: at most jobs_max jobs between spawn and their `ended`; at most 4 x jobs + 32 descriptors
- * open in the runner and as many in the keeper; memory does not grow with what jobs write.
+ * open in the runner and as many in the keeper [G-PROC-9]; memory does not grow with what jobs write
+ * [G-PROC-10].
  */
 #ifndef BLY_PROC_PROC_H
 #define BLY_PROC_PROC_H
@@ -91,7 +92,7 @@ enum {
 
 /* What failed, for BLY_PROC_FAILED. */
 enum {
-    BLY_PROC_AT_START = 1, /* no process or no memory for it (EAGAIN, ENOMEM, EMFILE) */
+    BLY_PROC_AT_START = 1, /* no process, memory or descriptor for it (EAGAIN, ENOMEM, EMFILE) */
     BLY_PROC_AT_STREAM,    /* a stream could not be opened or passed */
     BLY_PROC_AT_CHDIR,     /* cwd could not be entered */
     BLY_PROC_AT_EXEC,      /* not found (ENOENT), not executable (EACCES), too big (E2BIG) ... */
@@ -167,7 +168,7 @@ void bly_proc_destroy(bly_proc *proc);
 
 /*
  * bly_proc_spawn: asks for a command. The request leaves with the next bly_proc_poll or
- * bly_proc_flush. `ended` is called exactly once for each accepted spawn.
+ * bly_proc_flush. `ended` is called exactly once for each accepted spawn [G-PROC-3].
  * spec: borrowed for the call, all strings copied. ret_id: never 0, never used again; may be NULL.
  * Errors: BELAY_EINVAL, BELAY_ECLOSED (the keeper is lost), BELAY_EBUSY (suspended), BELAY_ETOOBIG
  * (an argument or environment string needs more than BLY_PROC_ARG_MAX bytes: status 126),
