@@ -143,8 +143,8 @@ BELAY_API int belay_timers_stats(belay_timers *timers, belay_timers_stats_data *
 
 /*
  * belay_timers_destroy: ends the service and joins its thread; NULL is allowed.
- * Errors: BELAY_EBUSY (an object uses it, or it is being polled), BELAY_EDEADLK (it has a thread, and
- * the caller is a callback that runs inline).
+ * Errors: BELAY_EBUSY (an object uses it, or it is being polled), BELAY_EDEADLK (it has a thread,
+ * and the caller is a callback that runs inline).
  * Context: any thread; waits for its thread to end.
  */
 BELAY_API int belay_timers_destroy(belay_timers *timers);
