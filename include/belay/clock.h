@@ -123,8 +123,8 @@ BELAY_API int belay_timers_poll(belay_timers *timers, int64_t now_ns);
 BELAY_API int64_t belay_timers_next_deadline(belay_timers *timers);
 
 /* What a timer service tells of itself. Counters count since create. */
-typedef struct belay_timers_stats_data {
-    uint32_t size;       /* sizeof(belay_timers_stats_data), set by the caller */
+typedef struct belay_timers_metrics {
+    uint32_t size;       /* sizeof(belay_timers_metrics), set by the caller */
     uint32_t armed;      /* timers that wait for their deadline */
     uint64_t fired;      /* timers whose deadline came */
     uint64_t steps_back; /* readings of the clock that were before an earlier one, and held there */
@@ -132,14 +132,14 @@ typedef struct belay_timers_stats_data {
     int64_t lateness_p50_ns;
     int64_t lateness_p99_ns;
     int64_t lateness_max_ns;
-} belay_timers_stats_data;
+} belay_timers_metrics;
 
 /*
- * belay_timers_stats: one consistent snapshot. ret_stats->size says how much of it the caller
+ * belay_timers_stats: one consistent snapshot. ret_metrics->size says how much of it the caller
  * knows; no more is written.
  * Errors: BELAY_EINVAL. Context: any thread or callback, never blocks.
  */
-BELAY_API int belay_timers_stats(belay_timers *timers, belay_timers_stats_data *ret_stats);
+BELAY_API int belay_timers_stats(belay_timers *timers, belay_timers_metrics *ret_metrics);
 
 /*
  * belay_timers_destroy: ends the service and joins its thread; NULL is allowed.

@@ -228,8 +228,8 @@ BELAY_API int belay_sem_with(belay_sem *sem, uint32_t permits, int64_t deadline_
  * What a semaphore tells of itself: one moment, seen under its lock. Ages and waits are in
  * nanoseconds of its clock; 0 where there is none. Counters count since create.
  */
-typedef struct belay_sem_stats_data {
-    uint32_t size; /* sizeof(belay_sem_stats_data), set by the caller */
+typedef struct belay_sem_metrics {
+    uint32_t size; /* sizeof(belay_sem_metrics), set by the caller */
     /* Permits: available + held + reserved = capacity + debt. */
     uint32_t capacity;
     uint32_t available;
@@ -264,14 +264,14 @@ typedef struct belay_sem_stats_data {
     int64_t wait_p99_ns;
     int64_t wait_max_ns;
     char name[32];
-} belay_sem_stats_data;
+} belay_sem_metrics;
 
 /*
- * belay_sem_stats: one consistent snapshot [G-SEM-30]. ret_stats->size says how much of it the
+ * belay_sem_stats: one consistent snapshot [G-SEM-30]. ret_metrics->size says how much of it the
  * caller knows; no more is written.
  * Errors: BELAY_EINVAL. Context: any thread or callback, never blocks.
  */
-BELAY_API int belay_sem_stats(belay_sem *sem, belay_sem_stats_data *ret_stats);
+BELAY_API int belay_sem_stats(belay_sem *sem, belay_sem_metrics *ret_metrics);
 
 /* One lease that is held, of a semaphore with track_holders. */
 typedef struct belay_sem_holder {

@@ -21,7 +21,7 @@ static int64_t first_age(const bly_list *list, int64_t now_ns)
     return first != NULL ? age(now_ns, bly_container(first, belay_lease, link)->since_ns) : 0;
 }
 
-static void fill_permits_locked(const belay_sem *sem, belay_sem_stats_data *stats)
+static void fill_permits_locked(const belay_sem *sem, belay_sem_metrics *stats)
 {
     stats->capacity = sem->capacity;
     stats->available = sem->available;
@@ -35,7 +35,7 @@ static void fill_permits_locked(const belay_sem *sem, belay_sem_stats_data *stat
     stats->tracks_holders = sem->tracks_holders;
 }
 
-static void fill_ages_locked(const belay_sem *sem, belay_sem_stats_data *stats, int64_t now_ns)
+static void fill_ages_locked(const belay_sem *sem, belay_sem_metrics *stats, int64_t now_ns)
 {
     bly_list *head = bly_list_first(&sem->queue);
     if (head != NULL) {
@@ -60,7 +60,7 @@ static uint64_t cancel_rate(const bly_sem_counts *counts, int64_t now_ns)
     return second == counts->cancel_second + 1 ? counts->cancels_now : 0;
 }
 
-static void fill_counts_locked(const belay_sem *sem, belay_sem_stats_data *stats, int64_t now_ns)
+static void fill_counts_locked(const belay_sem *sem, belay_sem_metrics *stats, int64_t now_ns)
 {
     const bly_sem_counts *counts = &sem->counts;
     stats->granted_at_once = counts->granted_at_once;
@@ -80,13 +80,13 @@ static void fill_counts_locked(const belay_sem *sem, belay_sem_stats_data *stats
     stats->wait_max_ns = (int64_t)counts->waits.max;
 }
 
-int belay_sem_stats(belay_sem *sem, belay_sem_stats_data *ret_stats)
+int belay_sem_stats(belay_sem *sem, belay_sem_metrics *ret_metrics)
 {
-    if (sem == NULL || ret_stats == NULL || ret_stats->size < sizeof ret_stats->size ||
-        ret_stats->size > BLY_OPTS_SIZE_MAX) {
+    if (sem == NULL || ret_metrics == NULL || ret_metrics->size < sizeof ret_metrics->size ||
+        ret_metrics->size > BLY_OPTS_SIZE_MAX) {
         return BELAY_EINVAL;
     }
-    belay_sem_stats_data stats = {.size = ret_stats->size};
+    belay_sem_metrics stats = {.size = ret_metrics->size};
     int64_t now_ns = sem->clock->now(sem->clock);
     bly_mutex_lock(&sem->lock);
     fill_permits_locked(sem, &stats);
@@ -95,7 +95,7 @@ int belay_sem_stats(belay_sem *sem, belay_sem_stats_data *ret_stats)
     bly_sem_unlock(sem);
     memcpy(stats.name, sem->name, sizeof sem->name);
     size_t known = stats.size < sizeof stats ? stats.size : sizeof stats;
-    memset(ret_stats, 0, stats.size);
-    memcpy(ret_stats, &stats, known);
+    memset(ret_metrics, 0, stats.size);
+    memcpy(ret_metrics, &stats, known);
     return 0;
 }

@@ -272,13 +272,13 @@ void bly_timers_spare(belay_timers *timers)
     bly_mutex_unlock(&timers->lock);
 }
 
-int belay_timers_stats(belay_timers *timers, belay_timers_stats_data *ret_stats)
+int belay_timers_stats(belay_timers *timers, belay_timers_metrics *ret_metrics)
 {
-    if (timers == NULL || ret_stats == NULL || ret_stats->size < sizeof ret_stats->size ||
-        ret_stats->size > BLY_OPTS_SIZE_MAX) {
+    if (timers == NULL || ret_metrics == NULL || ret_metrics->size < sizeof ret_metrics->size ||
+        ret_metrics->size > BLY_OPTS_SIZE_MAX) {
         return BELAY_EINVAL;
     }
-    belay_timers_stats_data stats = {.size = ret_stats->size};
+    belay_timers_metrics stats = {.size = ret_metrics->size};
     bly_mutex_lock(&timers->lock);
     stats.armed = bly_heap_count(&timers->armed);
     stats.fired = timers->fired;
@@ -287,7 +287,7 @@ int belay_timers_stats(belay_timers *timers, belay_timers_stats_data *ret_stats)
     stats.lateness_p99_ns = (int64_t)bly_hist_quantile(&timers->lateness, 990);
     stats.lateness_max_ns = (int64_t)timers->lateness.max;
     bly_mutex_unlock(&timers->lock);
-    memset(ret_stats, 0, stats.size);
-    memcpy(ret_stats, &stats, stats.size < sizeof stats ? stats.size : sizeof stats);
+    memset(ret_metrics, 0, stats.size);
+    memcpy(ret_metrics, &stats, stats.size < sizeof stats ? stats.size : sizeof stats);
     return 0;
 }

@@ -243,7 +243,7 @@ static void close_world(const pair *both)
     for (unsigned i = 0; i < 2; i++) {
         check_ended(&now->late[i], now->late[i].lease.self != NULL);
     }
-    belay_sem_stats_data stats = {.size = sizeof stats};
+    belay_sem_metrics stats = {.size = sizeof stats};
     belay_model_check(belay_sem_stats(now->sem, &stats) == 0);
     belay_model_check(stats.available == stats.capacity && stats.held == 0 && stats.waiting == 0);
     belay_model_check(stats.undelivered == 0 && stats.debt == 0);

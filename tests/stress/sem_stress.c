@@ -262,7 +262,7 @@ static void fire(actor *self)
 
 static void look(void)
 {
-    belay_sem_stats_data stats = {.size = sizeof stats};
+    belay_sem_metrics stats = {.size = sizeof stats};
     EXPECT(belay_sem_stats(sem, &stats) == 0);
     EXPECT(stats.available + stats.held + stats.reserved == stats.capacity + stats.debt);
     EXPECT(stats.debt == 0 || stats.available == 0);
@@ -381,7 +381,7 @@ static void check_entries(void)
 /* How often each outcome came, over the whole run: a mix without one of them tests less. */
 static uint64_t totals[8];
 
-static void add_totals(const belay_sem_stats_data *stats)
+static void add_totals(const belay_sem_metrics *stats)
 {
     const uint64_t counts[] = {stats->granted_waiting, stats->timed_out,       stats->canceled,
                                stats->closed,          stats->too_big,         stats->refused_full,
@@ -393,7 +393,7 @@ static void add_totals(const belay_sem_stats_data *stats)
 
 static void check_round(void)
 {
-    belay_sem_stats_data stats = {.size = sizeof stats};
+    belay_sem_metrics stats = {.size = sizeof stats};
     EXPECT(belay_sem_stats(sem, &stats) == 0);
     EXPECT(stats.available == stats.capacity && stats.debt == 0);
     check_entries();

@@ -68,15 +68,15 @@ static inline int64_t unit_after(int64_t delay_ns)
     return belay_clock_now(unit_clock) + delay_ns;
 }
 
-static inline belay_sem_stats_data unit_stats_of(belay_sem *sem)
+static inline belay_sem_metrics unit_stats_of(belay_sem *sem)
 {
-    belay_sem_stats_data stats = {.size = sizeof stats};
+    belay_sem_metrics stats = {.size = sizeof stats};
     ck_assert_int_eq(belay_sem_stats(sem, &stats), 0);
     ck_assert_uint_eq(stats.available + stats.held + stats.reserved, stats.capacity + stats.debt);
     return stats;
 }
 
-static inline belay_sem_stats_data unit_stats(void)
+static inline belay_sem_metrics unit_stats(void)
 {
     return unit_stats_of(unit_sem);
 }
@@ -85,7 +85,7 @@ static inline belay_sem_stats_data unit_stats(void)
 static inline void unit_expect(uint32_t available, uint32_t held, uint32_t reserved,
                                uint32_t waiting)
 {
-    belay_sem_stats_data stats = unit_stats();
+    belay_sem_metrics stats = unit_stats();
     ck_assert_uint_eq(stats.available, available);
     ck_assert_uint_eq(stats.held, held);
     ck_assert_uint_eq(stats.reserved, reserved);

@@ -498,7 +498,7 @@ END_TEST
 
 static int inside(void *arg)
 {
-    belay_sem_stats_data stats = unit_stats();
+    belay_sem_metrics stats = unit_stats();
     ck_assert_uint_eq(stats.held, 2);
     return *(int *)arg;
 }

@@ -186,7 +186,7 @@ START_TEST(a_grant_that_nobody_takes_is_shown_and_those_behind_time_out)
     unit_queue_until(&many[1], 1, unit_after(100));
     unit_release(&held);
     unit_advance(100);
-    belay_sem_stats_data stats = unit_stats();
+    belay_sem_metrics stats = unit_stats();
     ck_assert_uint_eq(stats.reserved, 1);
     ck_assert_int_eq(stats.oldest_reserved_ns, 100);
     ck_assert_uint_eq(stats.undelivered, 2);

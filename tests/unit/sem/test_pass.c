@@ -285,7 +285,7 @@ static int seen_between; /* waiting when the lock was dropped inside a long run 
 static void look_between(void)
 {
     waiter newcomer = unit_waiter();
-    belay_sem_stats_data stats = unit_stats();
+    belay_sem_metrics stats = unit_stats();
     seen_between = (int)stats.waiting;
     ck_assert_int_eq(belay_sem_destroy(unit_sem), BELAY_EBUSY);
     if (stats.is_closed == 0) {

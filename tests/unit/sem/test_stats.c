@@ -8,7 +8,7 @@ static belay_lease held;
 START_TEST(stats_refuse_a_struct_without_a_size)
 {
     unit_open(1);
-    belay_sem_stats_data stats = {0};
+    belay_sem_metrics stats = {0};
     ck_assert_int_eq(belay_sem_stats(unit_sem, NULL), BELAY_EINVAL);
     ck_assert_int_eq(belay_sem_stats(unit_sem, &stats), BELAY_EINVAL);
     stats.size = 1 << 20;
@@ -22,15 +22,15 @@ END_TEST
 START_TEST(stats_write_no_more_than_the_caller_knows)
 {
     unit_open(3);
-    belay_sem_stats_data old;
+    belay_sem_metrics old;
     memset(&old, 0xa5, sizeof old);
-    old.size = offsetof(belay_sem_stats_data, held);
+    old.size = offsetof(belay_sem_metrics, held);
     ck_assert_int_eq(belay_sem_stats(unit_sem, &old), 0);
     ck_assert_uint_eq(old.capacity, 3);
     ck_assert_uint_eq(old.available, 3);
     ck_assert_uint_eq(old.held, 0xa5a5a5a5);
     struct {
-        belay_sem_stats_data known;
+        belay_sem_metrics known;
         uint64_t later;
     } newer = {.later = 5};
     newer.known.size = sizeof newer;
@@ -66,7 +66,7 @@ START_TEST(stats_count_each_way_an_acquire_ends)
     ck_assert_int_eq(belay_lease_cancel(&selves[2].lease), BELAY_ETOOLATE);
     unit_release(&selves[2].lease);
     ck_assert_int_eq(belay_lease_release(&held), BELAY_ERELEASED);
-    belay_sem_stats_data stats = unit_stats();
+    belay_sem_metrics stats = unit_stats();
     ck_assert_uint_eq(stats.granted_waiting, 1);
     ck_assert_uint_eq(stats.timed_out, 1);
     ck_assert_uint_eq(stats.canceled, 1);
@@ -92,7 +92,7 @@ START_TEST(stats_show_the_head_of_the_queue)
     unit_advance(30);
     unit_queue(&selves[1], 2);
     unit_advance(20);
-    belay_sem_stats_data stats = unit_stats();
+    belay_sem_metrics stats = unit_stats();
     ck_assert_uint_eq(stats.head_permits, 4);
     ck_assert_int_eq(stats.head_age_ns, 50);
     ck_assert_int_eq(belay_lease_cancel(&selves[0].lease), 0);
@@ -148,7 +148,7 @@ START_TEST(stats_show_how_long_waits_took)
         holder = &selves[i].lease;
     }
     unit_release(holder);
-    belay_sem_stats_data stats = unit_stats();
+    belay_sem_metrics stats = unit_stats();
     ck_assert_uint_eq(stats.granted_waiting, 100);
     ck_assert_int_ge(stats.wait_p50_ns, 50);
     ck_assert_int_le(stats.wait_p50_ns, 57);

@@ -234,7 +234,7 @@ START_TEST(a_reading_that_steps_back_is_held_and_counted)
     use_polled();
     probe only;
     probe_init(&only);
-    belay_timers_stats_data stats = {.size = sizeof stats};
+    belay_timers_metrics stats = {.size = sizeof stats};
     ck_assert_int_eq(belay_timers_poll(timers, 100), 0);
     bly_timer_arm(&only.timer, 90);
     ck_assert_int_eq(belay_timers_poll(timers, 50), 1);
@@ -256,7 +256,7 @@ START_TEST(stats_tell_how_late_timers_fired_that_were_armed_ahead)
     bly_timer_arm(&behind.timer, 3);
     bly_timer_arm(&waiting.timer, 2000);
     ck_assert_int_eq(belay_timers_poll(timers, 1012), 2);
-    belay_timers_stats_data stats = {.size = sizeof stats};
+    belay_timers_metrics stats = {.size = sizeof stats};
     ck_assert_int_eq(belay_timers_stats(timers, &stats), 0);
     ck_assert_uint_eq(stats.armed, 1);
     ck_assert_uint_eq(stats.fired, 2);
@@ -272,11 +272,11 @@ END_TEST
 START_TEST(stats_write_no_more_than_the_caller_knows)
 {
     use_polled();
-    belay_timers_stats_data stats;
+    belay_timers_metrics stats;
     memset(&stats, 0xee, sizeof stats);
-    stats.size = offsetof(belay_timers_stats_data, fired);
+    stats.size = offsetof(belay_timers_metrics, fired);
     ck_assert_int_eq(belay_timers_stats(timers, &stats), 0);
-    ck_assert_uint_eq(stats.size, offsetof(belay_timers_stats_data, fired));
+    ck_assert_uint_eq(stats.size, offsetof(belay_timers_metrics, fired));
     ck_assert_uint_eq(stats.armed, 0);
     ck_assert_uint_eq(stats.fired, UINT64_C(0xeeeeeeeeeeeeeeee));
     stats.size = 3;
