@@ -13,8 +13,7 @@
  *
  * Bounds: at most jobs_max jobs between spawn and their `ended`; at most 4 x jobs + 32 descriptors
  * open in the runner and as many in the keeper [G-PROC-9]; memory does not grow with what jobs
- * write
- * [G-PROC-10].
+ * write [G-PROC-10].
  */
 #ifndef BLY_PROC_PROC_H
 #define BLY_PROC_PROC_H
