@@ -61,9 +61,6 @@ static void free_slots(bly_deque *deque, belay_task **slots)
 
 static void locked_destroy(bly_deque *deque)
 {
-    if (deque == NULL) {
-        return;
-    }
     bly_assert(get_top(deque) == get_bottom(deque));
     free_slots(deque, deque->slots);
     bly_mutex_destroy(&deque->lock);

@@ -404,9 +404,7 @@ int belay_group_destroy(belay_group *group)
     }
     /* A fire that is just reaching the group has left it when this returns. */
     bly_cancel_unregister(&group->reg);
-    if (is_busy(group)) {
-        return BELAY_EBUSY;
-    }
+    bly_assert(!is_busy(group)); /* who spawns while it is destroyed */
     bly_executor_attach(&group->exec->executor, -1);
     belay_cancel_unref(group->token);
     belay_cancel_unref(group->parent);

@@ -2,6 +2,7 @@
  * test_find.c: where workers find their work: order, stealing, fairness, whose inbox.
  */
 #include "call.h"
+#include "fault.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -132,50 +133,63 @@ START_TEST(all_children_of_a_worker_that_is_held_are_stolen)
 }
 END_TEST
 
-/* An unbalanced tree: most of the work hangs below the child that is stolen last. */
-typedef struct load {
+/*
+ * An unbalanced tree: most of the work hangs below the child that is stolen last. The first two
+ * nodes that have submitted their children wait for each other, so both workers begin before either
+ * is done.
+ */
+typedef struct tree {
     belay_exec *exec;
-    uint32_t depth;
-    uint64_t *nodes;
-} load;
+    uint64_t nodes; /* atomic */
+    event begun;
+} tree;
 
-static int unbalanced(void *arg)
+typedef struct node {
+    tree *tree;
+    uint32_t depth;
+} node;
+
+static int grow(void *arg)
 {
-    load *self = arg;
+    node *self = arg;
+    tree *of = self->tree;
     uint64_t work = 0;
     for (int i = 0; i < 2000; i++) {
         bly_store(&work, bly_load(&work, BLY_RELAXED) + 1, BLY_RELAXED);
     }
-    bly_fetch_add(self->nodes, UINT64_C(1), BLY_RELAXED);
-    for (uint32_t i = 0; self->depth > i; i++) {
-        load *child = calloc(1, sizeof *child);
+    bly_fetch_add(&of->nodes, UINT64_C(1), BLY_RELAXED);
+    for (uint32_t i = 0; i < self->depth; i++) {
+        node *child = calloc(1, sizeof *child);
         ck_assert_ptr_nonnull(child);
-        *child = (load){.exec = self->exec, .depth = self->depth - i - 1, .nodes = self->nodes};
-        ck_assert_int_eq(belay_exec_call(self->exec, unbalanced, child, NULL, NULL, NULL), 0);
+        *child = (node){.tree = of, .depth = self->depth - i - 1};
+        ck_assert_int_eq(belay_exec_call(of->exec, grow, child, NULL, NULL, NULL), 0);
     }
     free(self);
+    if (event_value(&of->begun) < 2) {
+        event_add(&of->begun, 1);
+        event_await(&of->begun, 2);
+    }
     return 0;
 }
 
 START_TEST(the_load_of_an_unbalanced_tree_spreads_over_the_workers)
 {
     enum { DEPTH = 14 };
-    uint64_t nodes = 0;
-    load *root = calloc(1, sizeof *root);
+    node *root = calloc(1, sizeof *root);
     ck_assert_ptr_nonnull(root);
-    belay_exec *exec = pool_of(2);
-    *root = (load){.exec = exec, .depth = DEPTH, .nodes = &nodes};
-    ck_assert_int_eq(belay_exec_call(exec, unbalanced, root, NULL, NULL, NULL), 0);
-    ck_assert_int_eq(belay_exec_shutdown(exec), 0);
-    belay_exec_stats_data metrics = pool_await(exec);
-    ck_assert_uint_eq(nodes, 1u << DEPTH);
-    ck_assert_uint_ge(metrics.total.stolen, 1);
+    tree all = {.exec = pool_of(2)};
+    *root = (node){.tree = &all, .depth = DEPTH};
+    ck_assert_int_eq(belay_exec_call(all.exec, grow, root, NULL, NULL, NULL), 0);
+    ck_assert_int_eq(belay_exec_shutdown(all.exec), 0);
+    belay_exec_stats_data stats = pool_await(all.exec);
+    ck_assert_uint_eq(all.nodes, 1u << DEPTH);
+    ck_assert_uint_ge(stats.total.stolen, 1);
     for (uint32_t i = 0; i < 2; i++) {
         belay_exec_worker_stats_data worker;
-        ck_assert_int_eq(belay_exec_worker_stats(exec, i, &worker), 0);
+        ck_assert_int_eq(belay_exec_worker_stats(all.exec, i, &worker), 0);
         ck_assert_uint_ge(worker.executed, (1u << DEPTH) / 50);
     }
-    ck_assert_int_eq(belay_exec_destroy(exec), 0);
+    ck_assert_int_eq(belay_exec_destroy(all.exec), 0);
 }
 END_TEST
 
@@ -335,6 +349,72 @@ START_TEST(the_child_of_a_task_that_never_returns_is_stolen_by_workers_that_feed
 }
 END_TEST
 
+/* Sixty tasks that submit themselves again fill a deque that cannot grow. */
+typedef struct crowd {
+    belay_task task;
+    ping pings[60];
+} crowd;
+
+static void crowd_run(belay_task *task)
+{
+    crowd *self = bly_container(task, crowd, task);
+    for (size_t i = 0; i < bly_count(self->pings); i++) {
+        ck_assert_int_eq(belay_exec_submit(self->pings[i].exec, &self->pings[i].task), 0);
+    }
+}
+
+/* Holds its worker and submits its children in between, so its worker steals nothing itself. */
+typedef struct robbed {
+    feeder feeder;
+    event begun;
+    event gate;
+} robbed;
+
+static void robbed_run(belay_task *task)
+{
+    robbed *self = bly_container(task, robbed, feeder.task);
+    event_add(&self->begun, 1);
+    event_await(&self->gate, 1);
+    feeder_run(task);
+    event_await(&self->gate, 2);
+}
+
+START_TEST(a_thief_that_has_no_room_steals_one_at_a_time)
+{
+    enum { CHILDREN = 40 };
+    counted children[CHILDREN];
+    uint32_t turns = 0;
+    uint32_t stop = 0;
+    static crowd thief;
+    belay_exec *exec = pool_of(2);
+    robbed victim = {
+        .feeder = {
+            .task = {.run = robbed_run}, .exec = exec, .children = children, .count = CHILDREN}};
+    ck_assert_int_eq(belay_exec_submit(exec, &victim.feeder.task), 0);
+    event_await(&victim.begun, 1);
+    bly_store(&fault_alloc_always, 1u, BLY_SEQ_CST);
+    thief.task.run = crowd_run;
+    for (size_t i = 0; i < bly_count(thief.pings); i++) {
+        ping *self = &thief.pings[i];
+        *self = (ping){
+            .task = {.run = ping_run}, .exec = exec, .other = self, .turns = &turns, .stop = &stop};
+    }
+    ck_assert_int_eq(belay_exec_submit(exec, &thief.task), 0);
+    while (bly_load(&turns, BLY_RELAXED) < 1000) {
+        bly_yield();
+    }
+    event_add(&victim.gate, 1);
+    event_await(&victim.feeder.told, CHILDREN);
+    belay_exec_stats_data stats = pool_stats(exec);
+    bly_store(&fault_alloc_always, 0u, BLY_SEQ_CST);
+    bly_store(&stop, 1u, BLY_RELAXED);
+    event_add(&victim.gate, 1);
+    pool_end(exec);
+    ck_assert_uint_eq(stats.total.stolen, CHILDREN);
+    ck_assert_uint_eq(stats.total.steals_won, CHILDREN);
+}
+END_TEST
+
 /* --- Results and liveness do not depend on spinning or on the number of workers. --- */
 
 static void run_calls(uint32_t workers, uint32_t spin)
@@ -378,4 +458,5 @@ UNIT_MAIN("exec/find", a_worker_takes_its_newest_child_first,
           a_root_is_not_starved_by_tasks_that_feed_themselves,
           the_oldest_child_is_not_starved_by_newer_ones,
           the_child_of_a_task_that_never_returns_is_stolen_by_workers_that_feed_themselves,
+          a_thief_that_has_no_room_steals_one_at_a_time,
           any_spin_count_and_any_number_of_workers_give_the_same_results)

@@ -150,7 +150,7 @@ END_TEST
 static int open_scopes(void *arg)
 {
     scope *self = arg;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 4000; i++) {
         belay_group *group = group_below(self->exec, NULL, 0);
         for (int k = 0; k < 3; k++) {
             ck_assert_int_eq(belay_group_spawn(group, add_one, self->total, NULL), 0);
@@ -173,7 +173,7 @@ START_TEST(many_scopes_fit_a_small_stack)
         ck_assert_int_eq(belay_group_spawn(group, open_scopes, &scopes[i], NULL), 0);
     }
     ck_assert_int_eq(status_of(group), 0);
-    ck_assert_uint_eq(total, 2 * 3 * 20000);
+    ck_assert_uint_eq(total, 2 * 3 * 4000);
     ck_assert_int_eq(belay_group_destroy(group), 0);
     pool_end(exec);
 }

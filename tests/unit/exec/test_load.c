@@ -212,15 +212,29 @@ START_TEST(no_spinning_and_much_spinning_give_the_same_counts)
 }
 END_TEST
 
-/* Work that lies in one worker's deque: others must have stolen of it. */
+/*
+ * Work that lies in one worker's deque. Its worker is held until two works have begun, and the
+ * first two to begin wait for each other: so two others must have stolen.
+ */
+static int meet_run(void *arg)
+{
+    work *self = arg;
+    if (event_value(&self->batch->arrived) < 2) {
+        event_add(&self->batch->arrived, 1);
+        event_await(&self->batch->arrived, 2);
+    }
+    return work_run(arg);
+}
+
 static int root_of_all(void *arg)
 {
     batch *of = arg;
     for (uint32_t i = 0; i < of->count; i++) {
         of->works[i] = (work){.batch = of, .number = i, .spins = 2000};
-        ck_assert_int_eq(belay_exec_call(of->exec, work_run, &of->works[i], work_drop, NULL, NULL),
+        ck_assert_int_eq(belay_exec_call(of->exec, meet_run, &of->works[i], work_drop, NULL, NULL),
                          0);
     }
+    event_await(&of->arrived, 2);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /*
  * test_stop.c: shutdown, shutdown_now, and waiting for the end.
  */
+#include "exec/exec_int.h"
 #include "pool.h"
 #include "unit.h"
 
@@ -290,6 +291,27 @@ START_TEST(a_pool_may_be_destroyed_while_the_shutdown_that_ended_it_returns)
 }
 END_TEST
 
+static void destroy(void *arg)
+{
+    ck_assert_int_eq(belay_exec_destroy(arg), 0);
+}
+
+START_TEST(destroy_waits_for_calls_that_other_threads_are_inside_of)
+{
+    belay_exec *exec = pool_of(1);
+    bly_thread other;
+    bly_exec_enter(exec); /* as a submit does */
+    ck_assert_int_eq(belay_exec_shutdown(exec), 0);
+    ck_assert_int_eq(belay_exec_await_termination(exec, BELAY_FOREVER), 0);
+    ck_assert_int_eq(bly_thread_create(&other, NULL, destroy, exec), 0);
+    while (bly_load(&exec->callers, BLY_RELAXED) == 1) {
+        bly_yield();
+    }
+    bly_exec_leave(exec);
+    bly_thread_join(&other);
+}
+END_TEST
+
 /* --- From inside the pool. --- */
 
 typedef struct results {
@@ -463,6 +485,7 @@ UNIT_MAIN("exec/stop", a_pool_that_was_never_used_ends_at_once,
           await_times_out_and_destroy_is_refused_before_the_end,
           many_threads_may_wait_and_destroy_may_follow_the_first_that_returns,
           a_pool_may_be_destroyed_while_the_shutdown_that_ended_it_returns,
+          destroy_waits_for_calls_that_other_threads_are_inside_of,
           no_thread_of_the_pool_waits_for_its_end, an_inline_callback_does_not_wait_for_the_end,
           await_ends_after_on_terminated_has_returned,
           destroy_alone_waits_for_on_terminated_and_joins, pools_with_few_tasks_come_and_go)

@@ -5,6 +5,7 @@
 #include "pool.h"
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -440,6 +441,33 @@ START_TEST(a_task_may_fork_and_its_child_may_exit)
 }
 END_TEST
 
+static int fork_and_end_the_thread(void *arg)
+{
+    (void)arg;
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        is_forked_off_a_worker = 1;
+        pthread_exit(NULL); /* of the only thread: the process ends with 0 */
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+START_TEST(a_child_forked_in_a_task_may_end_its_thread)
+{
+    belay_exec *exec = pool_of(2);
+    belay_future *future = NULL;
+    ck_assert_int_eq(belay_exec_call(exec, fork_and_end_the_thread, exec, NULL, NULL, &future), 0);
+    int status = -1;
+    ck_assert_int_eq(belay_future_wait(future, BELAY_FOREVER, &status), 0);
+    ck_assert_int_eq(status, 0);
+    belay_future_unref(future);
+    pool_end(exec);
+}
+END_TEST
+
 UNIT_MAIN("exec/submit", a_task_runs_once, wrong_arguments_are_refused_in_the_documented_order,
           a_full_queue_refuses_a_root_until_one_is_started,
           children_are_taken_when_the_queue_takes_no_roots,
@@ -452,4 +480,4 @@ UNIT_MAIN("exec/submit", a_task_runs_once, wrong_arguments_are_refused_in_the_do
           the_pool_is_an_executor_and_knows_its_threads, a_task_can_ask_for_its_pool,
           submits_between_two_pools_are_roots_of_the_other,
           after_fork_the_child_is_refused_by_the_old_pool_and_may_make_another,
-          a_task_may_fork_and_its_child_may_exit)
+          a_task_may_fork_and_its_child_may_exit, a_child_forked_in_a_task_may_end_its_thread)

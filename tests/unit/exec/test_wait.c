@@ -197,6 +197,30 @@ START_TEST(a_waiter_helps_its_own_descendants_and_no_older_task)
 }
 END_TEST
 
+static void note_top(belay_task *task)
+{
+    helped *self = bly_container(task, helped, child.task);
+    self->was_on_top = bly_load(&self->waiting, BLY_SEQ_CST) == bly_thread_id();
+    event_add(&self->elsewhere.gate, 1);
+}
+
+START_TEST(a_waiter_at_the_bound_of_its_help_sleeps_and_another_runs_its_child)
+{
+    bly_exec_tuning tuning = bly_exec_tuning_default();
+    tuning.help_max = 0;
+    belay_exec *exec = pool_tuned((belay_exec_opts){.workers = 3}, tuning);
+    helped one = {.exec = exec, .child = {.task = {.run = note_top}}};
+    start(exec, &one.elsewhere, NULL);
+    event_await(&one.elsewhere.begun, 1);
+    ck_assert_int_eq(belay_exec_call(exec, wait_with_child, &one, NULL, NULL, &one.future), 0);
+    ck_assert_int_eq(belay_future_wait(one.future, BELAY_FOREVER, NULL), 0);
+    pool_end(exec);
+    ck_assert(!one.was_on_top);
+    belay_future_unref(one.future);
+    belay_future_unref(one.elsewhere.future);
+}
+END_TEST
+
 /* N tasks at a barrier; each first waits for a small child of its own. */
 typedef struct barrier {
     belay_exec *exec;
@@ -301,6 +325,7 @@ UNIT_MAIN("exec/wait", a_worker_runs_an_unclaimed_call_on_top_of_its_waiter,
           waiting_for_oneself_is_a_deadlock_that_is_told,
           waiting_for_a_task_lower_on_the_stack_is_a_deadlock_that_is_told,
           a_waiter_helps_its_own_descendants_and_no_older_task,
+          a_waiter_at_the_bound_of_its_help_sleeps_and_another_runs_its_child,
           a_waiter_never_starts_an_unrelated_task_that_waits_for_it,
           a_tree_of_waits_gives_the_right_sum_on_any_number_of_workers,
           one_call_at_a_time_is_always_noticed)

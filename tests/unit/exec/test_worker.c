@@ -324,6 +324,47 @@ START_TEST(all_tasks_on_the_stack_of_an_ended_thread_have_failed)
 }
 END_TEST
 
+/* Two inline callbacks, of which the first ends the thread. */
+typedef struct inlined {
+    belay_task first;
+    belay_task second;
+    event called;
+} inlined;
+
+static void second_run(belay_task *task)
+{
+    event_add(&bly_container(task, inlined, second)->called, 1);
+}
+
+static void first_run(belay_task *task)
+{
+    inlined *self = bly_container(task, inlined, first);
+    ck_assert_int_eq(belay_executor_submit(belay_inline(), &self->second, 0), 0);
+    pthread_exit(NULL);
+}
+
+static int run_inlined(void *arg)
+{
+    inlined *self = arg;
+    *self = (inlined){.first = {.run = first_run}, .second = {.run = second_run}};
+    return belay_executor_submit(belay_inline(), &self->first, 0);
+}
+
+START_TEST(a_task_that_ends_its_thread_in_an_inline_callback_loses_no_other_callback)
+{
+    belay_exec *exec = pool_of(1);
+    inlined callbacks;
+    belay_future *future;
+    int status = 77;
+    ck_assert_int_eq(belay_exec_call(exec, run_inlined, &callbacks, NULL, NULL, &future), 0);
+    ck_assert_int_eq(belay_future_wait(future, BELAY_FOREVER, &status), 0);
+    ck_assert_int_eq(status, BELAY_ECANCELED);
+    ck_assert_uint_eq(event_value(&callbacks.called), 1);
+    belay_future_unref(future);
+    ck_assert_uint_eq(pool_end(exec).total.replaced, 1);
+}
+END_TEST
+
 START_TEST(without_a_new_thread_the_old_one_goes_on_as_the_worker)
 {
     hooks seen = {0};
@@ -436,6 +477,7 @@ UNIT_MAIN("exec/worker", each_worker_runs_its_start_hook_and_its_stop_hook_once,
           a_sleeper_is_woken_for_each_task_and_each_sleep_is_counted,
           a_task_that_ends_its_thread_has_failed_and_the_worker_is_replaced,
           all_tasks_on_the_stack_of_an_ended_thread_have_failed,
+          a_task_that_ends_its_thread_in_an_inline_callback_loses_no_other_callback,
           without_a_new_thread_the_old_one_goes_on_as_the_worker,
           threads_that_end_one_after_another_on_several_workers_leave_true_counts,
           a_hook_a_drop_or_an_inline_callback_that_ends_a_worker_is_a_broken_invariant)
