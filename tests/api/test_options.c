@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "belay/clock.h"
+#include "belay/exec.h"
+#include "belay/sched.h"
 #include "belay/sem.h"
 #include "belay/task.h"
+#include "belay/test.h"
 
 /* Bytes that a newer version might have added. */
 #define TAIL 16
@@ -16,6 +19,9 @@ union options {
     belay_sem_opts sem;
     belay_timers_opts timers;
     belay_mailbox_opts mailbox;
+    belay_exec_opts exec;
+    belay_sched_opts sched;
+    belay_test_exec_opts test_exec;
     char bytes[sizeof(belay_sem_opts) + TAIL];
 };
 
@@ -43,6 +49,37 @@ static int make_mailbox(const void *opts)
     return result;
 }
 
+static int make_exec(const void *opts)
+{
+    belay_exec *exec = NULL;
+    int result = belay_exec_create(opts, &exec);
+    if (result == 0) {
+        ck_assert_int_eq(belay_exec_shutdown(exec), 0);
+        ck_assert_int_eq(belay_exec_await_termination(exec, BELAY_FOREVER), 0);
+    }
+    ck_assert_int_eq(belay_exec_destroy(exec), 0);
+    return result;
+}
+
+static int make_sched(const void *opts)
+{
+    belay_sched *sched = NULL;
+    int result = belay_sched_create(opts, &sched);
+    if (result == 0) {
+        ck_assert_int_eq(belay_sched_close(sched, BELAY_CLOSE_DISCARD), 0);
+    }
+    ck_assert_int_eq(belay_sched_destroy(sched), 0);
+    return result;
+}
+
+static int make_test_exec(const void *opts)
+{
+    belay_test_exec *exec = NULL;
+    int result = belay_test_exec_create(opts, &exec);
+    ck_assert_int_eq(belay_test_exec_destroy(exec), 0);
+    return result;
+}
+
 /* The kinds of objects that are made with options. */
 static const struct kind {
     int (*make)(const void *opts); /* makes one and destroys it; NULL opts: all defaults */
@@ -53,6 +90,9 @@ static const struct kind {
     {make_sem, sizeof(belay_sem_opts), 2 * sizeof(uint32_t), false},
     {make_timers, sizeof(belay_timers_opts), sizeof(uint32_t), true},
     {make_mailbox, sizeof(belay_mailbox_opts), sizeof(uint32_t), true},
+    {make_exec, sizeof(belay_exec_opts), sizeof(uint32_t), true},
+    {make_sched, sizeof(belay_sched_opts), sizeof(uint32_t), true},
+    {make_test_exec, sizeof(belay_test_exec_opts), sizeof(uint32_t), true},
 };
 
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
