@@ -246,10 +246,12 @@ START_TEST(the_lock_outlives_the_runner_as_long_as_its_jobs)
         spec.env_add = env_add;
         spec.out = voice_stream(&v);
         spawn(&h, &spec);
-        while (is_locked) {
+        if (!is_locked) {
+            _exit(1);
+        }
+        for (;;) {
             bly_proc_poll(h.proc, BELAY_FOREVER);
         }
-        _exit(1);
     }
     hear_pid(NULL, &v);
     ck_assert_int_eq(flock(live, LOCK_EX | LOCK_NB), -1);
