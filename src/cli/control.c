@@ -82,7 +82,7 @@ void bly_engine_on_signal(int fd, uint32_t events, void *arg)
             break;
         case BLY_SIGNALS_MORE:
         case BLY_SIGNALS_FEWER:
-            bly_slots_change(&engine->slots, action == BLY_SIGNALS_MORE ? 1 : -1);
+            bly_jobslots_change(&engine->slots, action == BLY_SIGNALS_MORE ? 1 : -1);
             break;
         }
     }

@@ -102,8 +102,8 @@ void bly_engine_end(const bly_proc_end *end, void *arg)
     struct bly_run *run = arg;
     struct bly_engine *engine = run->engine;
     bly_job *job = run->job;
-    bly_slots_give(&engine->slots, job->slot);
-    bly_queue_give_permits(&engine->queue, job);
+    bly_jobslots_give(&engine->slots, job->slot);
+    bly_queue_give_permits(job);
     bly_outcome_say(job, end);
     bool fails = bly_proc_status(end) != 0;
     if (fails && job->tries < job->tries_max && engine->state == BLY_ENGINE_WORKING) {

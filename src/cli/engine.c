@@ -21,6 +21,7 @@
 #include "files.h"
 #include "resume.h"
 #include "say.h"
+#include "sems.h"
 #include "tag.h"
 
 /* Jobs made ahead of their start: enough that a free slot never waits for the input. */
@@ -176,7 +177,7 @@ static void start_one(struct bly_engine *engine, bly_job *job, int64_t now_ns)
 {
     struct bly_run *run = bly_mem(sizeof *run);
     *run = (struct bly_run){.engine = engine, .job = job};
-    job->slot = bly_slots_take(&engine->slots);
+    job->slot = bly_jobslots_take(&engine->slots);
     job->tries++;
     job->start_wall_ns = belay_clock_wall(NULL);
     bly_gate_started(&engine->gate, now_ns);
@@ -197,15 +198,16 @@ static void start_one(struct bly_engine *engine, bly_job *job, int64_t now_ns)
 /* Starts what may start. Gives when to look again. */
 static int64_t start(struct bly_engine *engine)
 {
-    while (engine->state == BLY_ENGINE_WORKING && bly_slots_has_free(&engine->slots)) {
+    while (engine->state == BLY_ENGINE_WORKING && bly_jobslots_has_free(&engine->slots)) {
         int64_t now_ns = belay_clock_now(NULL);
         int64_t open_ns = bly_gate_open_ns(&engine->gate, now_ns);
         if (now_ns < open_ns && bly_queue_count(&engine->queue) > 0) {
             return open_ns;
         }
-        bly_job *job = bly_queue_take(&engine->queue, now_ns);
+        int64_t next_ns = BELAY_FOREVER;
+        bly_job *job = bly_queue_take(&engine->queue, &next_ns);
         if (job == NULL) {
-            return bly_queue_next_ns(&engine->queue);
+            return next_ns;
         }
         start_one(engine, job, now_ns);
         feed(engine);
@@ -265,8 +267,9 @@ static void work(struct bly_engine *engine)
 int bly_engine_run(const struct bly_runopts *opts, char **words, uint32_t jobs, uint32_t jobs_max)
 {
     struct bly_engine engine = {.opts = opts};
-    bly_slots_init(&engine.slots, jobs, jobs_max);
-    bly_queue_init(&engine.queue);
+    engine.timers = bly_sems_open();
+    bly_jobslots_init(&engine.slots, jobs, jobs_max, engine.timers);
+    bly_queue_init(&engine.queue, engine.timers, NULL);
     bly_printer_init(&engine.printer, STDOUT_FILENO, STDERR_FILENO, opts->keeps_order);
     int status = bly_engine_open(&engine, words);
     bly_progress_init(&engine.progress, STDERR_FILENO, opts->shows_bar, opts->shows_eta,

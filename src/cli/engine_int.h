@@ -20,7 +20,7 @@
 #include "progress.h"
 #include "queue.h"
 #include "signals.h"
-#include "slots.h"
+#include "jobslots.h"
 
 enum bly_engine_state {
     BLY_ENGINE_WORKING,  /* jobs are started */
@@ -31,6 +31,7 @@ struct bly_engine {
     const struct bly_runopts *opts;
     struct bly_feed feed;
     bly_proc *proc;
+    belay_timers *timers; /* of all semaphores: slots and limits */
     struct bly_queue queue;
     struct bly_printer printer;
     struct bly_joblog joblog;
@@ -38,7 +39,7 @@ struct bly_engine {
     struct bly_template tag;
     struct bly_bytes text; /* scratch */
     struct bly_bytes head; /* scratch */
-    struct bly_slots slots;
+    struct bly_jobslots slots;
     struct bly_signals signals;
     struct bly_tally tally;
     enum bly_engine_state state;

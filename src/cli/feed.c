@@ -131,7 +131,7 @@ void bly_feed_open_log(struct bly_feed *feed, const struct bly_runopts *opts,
 static bly_job *make_job(struct bly_feed *feed, uint64_t seq)
 {
     const struct bly_runopts *opts = feed->opts;
-    bly_job *job = bly_job_create(seq);
+    bly_job *job = bly_job_make(seq);
     feed->count++;
     job->template = &feed->template;
     job->start_ns = feed->start_ns;

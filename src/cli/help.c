@@ -57,7 +57,7 @@ static int print(const struct bly_bytes *text)
     return bly_files_write(STDOUT_FILENO, text->at, text->len) == 0 ? 0 : BLY_SAY_OWN_ERROR;
 }
 
-int bly_help(const char *topic)
+int bly_cli_help(const char *topic)
 {
     struct bly_bytes text = {0};
     if (topic == NULL) {

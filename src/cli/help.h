@@ -2,8 +2,8 @@
 #ifndef BLY_CLI_HELP_H
 #define BLY_CLI_HELP_H
 
-/* bly_help: prints what the command, or the topic (NULL: none), is about. The exit status. */
-int bly_help(const char *topic);
+/* bly_cli_help: prints what the command, or the topic (NULL: none), is about. The exit status. */
+int bly_cli_help(const char *topic);
 
 /* bly_help_version: prints the version. The exit status. */
 int bly_help_version(void);

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-bly_job *bly_job_create(uint64_t seq)
+bly_job *bly_job_make(uint64_t seq)
 {
     assert(seq > 0);
     bly_job *job = bly_mem(sizeof *job);
@@ -37,6 +37,7 @@ void bly_job_free(bly_job *job)
     bly_words_free(&job->args);
     bly_template_free(&job->own);
     bly_words_free(&job->limits);
+    bly_permits_free(&job->permits);
     bly_words_free(&job->env);
     bly_mem_free(job->own_cwd);
     bly_mem_free(job);

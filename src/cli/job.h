@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "limits.h"
 #include "mem.h"
 #include "template.h"
 
@@ -21,7 +22,7 @@ struct bly_job {
     struct bly_template own;             /* of a line, or of a JSON line */
     /* what this job asks for; where it asks for nothing, what the batch does */
     int64_t start_ns;        /* monotonic: not before */
-    int64_t priority;        /* larger first */
+    int32_t priority;        /* larger first; BELAY_PRIORITY_MIN to BELAY_PRIORITY_MAX */
     int64_t timeout_ns;      /* 0: none */
     uint64_t tries_max;      /* 1 or more */
     struct bly_words limits; /* as bly_limitspec_parse reads them */
@@ -29,13 +30,15 @@ struct bly_job {
     const char *cwd;         /* NULL: the runner's; the batch's or `own_cwd` */
     char *own_cwd;
     /* how it goes */
-    uint64_t tries;        /* runs started */
-    uint32_t slot;         /* while it runs, from 1 */
-    int64_t start_wall_ns; /* of the last run */
+    uint64_t tries;          /* runs started */
+    uint32_t slot;           /* while it runs, from 1 */
+    int64_t start_wall_ns;   /* of the last run */
+    struct bly_queue *queue; /* the last that took it */
+    struct bly_permits permits;
 };
 
-/* bly_job_create: gives an empty job; bly_job_free ends it. */
-bly_job *bly_job_create(uint64_t seq);
+/* bly_job_make: gives an empty job; bly_job_free ends it. */
+bly_job *bly_job_make(uint64_t seq);
 
 /* bly_job_expand: appends its command, for its slot. */
 void bly_job_expand(const bly_job *job, struct bly_words *ret_argv);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "belay/clock.h"
+#include "belay/sched.h"
 #include "duration.h"
 #include "limitspec.h"
 #include "when.h"
@@ -172,10 +173,10 @@ static const char *read_at(struct reading *reading, const json_t *value)
 static const char *read_priority(struct reading *reading, const json_t *value)
 {
     json_int_t number = json_integer_value(value);
-    if (!json_is_integer(value) || number < INT32_MIN || number > INT32_MAX) {
-        return "it is not an integer";
+    if (!json_is_integer(value) || number < -BELAY_PRIORITY_MAX || number > BELAY_PRIORITY_MAX) {
+        return "it is not an integer from -32767 to 32767";
     }
-    reading->job->priority = number;
+    reading->job->priority = (int32_t)number;
     return NULL;
 }
 

@@ -10,11 +10,11 @@ int main(int argc, char **argv)
     const char *command = argc > 1 ? argv[1] : "help";
     const char *topic = argc > 2 ? argv[2] : NULL;
     if (strcmp(command, "run") == 0) {
-        return bly_run(argc - 1, argv + 1);
+        return bly_cli_run(argc - 1, argv + 1);
     }
     if (strcmp(command, "help") == 0 || strcmp(command, "--help") == 0 ||
         strcmp(command, "-h") == 0) {
-        return bly_help(topic);
+        return bly_cli_help(topic);
     }
     if (strcmp(command, "version") == 0 || strcmp(command, "--version") == 0) {
         return bly_help_version();

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "belay/base.h"
+
 enum { OWN_ERROR = 255, FIRST_MAX = 64 };
 
 __attribute__((noreturn)) static void out_of_memory(void)
@@ -17,6 +19,14 @@ __attribute__((noreturn)) static void out_of_memory(void)
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
     _exit(OWN_ERROR);
+}
+
+void bly_mem_check(int result)
+{
+    assert(result >= 0 || result == BELAY_ENOMEM);
+    if (result == BELAY_ENOMEM) {
+        out_of_memory();
+    }
 }
 
 void *bly_mem(size_t size)

@@ -14,6 +14,9 @@
 /* bly_mem: gives `size` zeroed bytes; never NULL. bly_mem_free ends it. */
 void *bly_mem(size_t size);
 
+/* bly_mem_check: `result` of a call of libbelay that can fail for want of memory alone; leaves. */
+void bly_mem_check(int result);
+
 /*
  * bly_mem_grow: makes room for `need` items of `each` bytes in the block `old` (NULL: none yet), of
  * which *max fit now; at least doubles it, updates *max, takes `old` and gives the new block.

@@ -9,6 +9,7 @@
 #include "engine_int.h"
 #include "results.h"
 #include "say.h"
+#include "sems.h"
 #include "tag.h"
 
 static int open_proc(struct bly_engine *engine)
@@ -110,5 +111,6 @@ void bly_engine_close(struct bly_engine *engine)
     bly_template_free(&engine->tag);
     bly_bytes_free(&engine->text);
     bly_bytes_free(&engine->head);
-    bly_slots_free(&engine->slots);
+    bly_jobslots_free(&engine->slots);
+    bly_sems_close(engine->timers);
 }

@@ -133,7 +133,7 @@ static void keep(struct bly_printer *printer, uint64_t seq, const struct bly_lea
             (void)bly_output_hold(leaving->err);
         }
     }
-    bly_heap_push(&printer->waiting, waiting);
+    bly_pile_push(&printer->waiting, waiting);
 }
 
 /* Shows what waits and whose turn has come; with is_last, everything. */
@@ -141,10 +141,10 @@ static int show_waiting(struct bly_printer *printer, bool is_last)
 {
     int failed = 0;
     int error = 0;
-    for (struct waiting *first = bly_heap_first(&printer->waiting);
+    for (struct waiting *first = bly_pile_first(&printer->waiting);
          first != NULL && (is_last || first->seq <= printer->turn);
-         first = bly_heap_first(&printer->waiting)) {
-        bly_heap_pop(&printer->waiting);
+         first = bly_pile_first(&printer->waiting)) {
+        bly_pile_pop(&printer->waiting);
         if (failed == 0) {
             failed = show(printer, &first->leaving);
             error = errno;
@@ -234,11 +234,11 @@ int bly_printer_finish(struct bly_printer *printer)
 
 void bly_printer_free(struct bly_printer *printer)
 {
-    for (struct waiting *first = bly_heap_pop(&printer->waiting); first != NULL;
-         first = bly_heap_pop(&printer->waiting)) {
+    for (struct waiting *first = bly_pile_pop(&printer->waiting); first != NULL;
+         first = bly_pile_pop(&printer->waiting)) {
         free_waiting(first);
     }
-    bly_heap_free(&printer->waiting);
+    bly_pile_free(&printer->waiting);
     bly_bytes_free(&printer->block);
     bly_bytes_free(&printer->tagged);
 }

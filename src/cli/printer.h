@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "heap.h"
 #include "mem.h"
+#include "pile.h"
 #include "proc/proc.h"
 
 /* A line longer than this is cut in line mode. */
@@ -33,7 +33,7 @@ struct bly_printer {
     int out_fd, err_fd;
     bool keeps_order;
     uint64_t turn;           /* keeps_order: the number whose turn it is */
-    struct bly_heap waiting; /* of struct waiting, by number */
+    struct bly_pile waiting; /* of struct waiting, by number */
     struct bly_bytes block;  /* scratch */
     struct bly_bytes tagged; /* scratch */
 };

@@ -3,129 +3,132 @@
 
 #include <assert.h>
 
-static bool is_due_before(const void *a, const void *b)
+void bly_queue_init(struct bly_queue *queue, belay_timers *timers, belay_clock *clock)
 {
-    const bly_job *first = a;
-    const bly_job *second = b;
-    if (first->priority != second->priority) {
-        return first->priority > second->priority;
-    }
-    if (first->start_ns != second->start_ns) {
-        return first->start_ns < second->start_ns;
-    }
-    return first->seq < second->seq;
+    *queue = (struct bly_queue){.limits = {.timers = timers}};
+    queue->ready_end = &queue->ready;
+    belay_sched_opts opts = {.size = sizeof opts,
+                             .pending_max = BELAY_UNBOUNDED,
+                             .clock = clock,
+                             .aging_ns_per_priority = BELAY_FOREVER};
+    bly_mem_check(belay_sched_create(&opts, &queue->sched));
 }
 
-static bool is_earlier(const void *a, const void *b)
+/* The scheduler's part of a job ends with its claim: what runs it later is src/proc. */
+static int on_claimed(belay_claim *claim, void *arg)
 {
-    const bly_job *first = a;
-    const bly_job *second = b;
-    if (first->start_ns != second->start_ns) {
-        return first->start_ns < second->start_ns;
-    }
-    return first->seq < second->seq;
+    bly_job *job = arg;
+    (void)claim;
+    assert(job->queue->claimed == NULL);
+    job->queue->claimed = job;
+    return 0;
 }
 
-void bly_queue_init(struct bly_queue *queue)
+static void on_dropped(void *arg, int why)
 {
-    *queue = (struct bly_queue){.due = {.is_before = is_due_before},
-                                .future = {.is_before = is_earlier}};
+    (void)why;
+    bly_job_free(arg);
 }
 
 const char *bly_queue_put(struct bly_queue *queue, bly_job *job)
 {
-    const char *why = bly_limits_declare(&queue->limits, &job->limits);
-    if (why == NULL) {
-        bly_heap_push(&queue->future, job);
-    }
-    return why;
-}
-
-static void move_due(struct bly_queue *queue, int64_t now_ns)
-{
-    for (bly_job *job = bly_heap_first(&queue->future); job != NULL && job->start_ns <= now_ns;
-         job = bly_heap_first(&queue->future)) {
-        bly_heap_pop(&queue->future);
-        bly_heap_push(&queue->due, job);
-    }
-}
-
-/* A job whose permits have come back in the meantime. */
-static bly_job *take_parked(struct bly_queue *queue)
-{
-    for (bly_job **at = &queue->parked; *at != NULL; at = &(*at)->next) {
-        bly_job *job = *at;
-        if (bly_limits_take(&queue->limits, &job->limits)) {
-            *at = job->next;
-            job->next = NULL;
-            queue->parked_count--;
-            return job;
+    if (job->permits.count == 0) {
+        const char *why = bly_limits_declare(&queue->limits, &job->limits, &job->permits);
+        if (why != NULL) {
+            return why;
         }
     }
+    job->queue = queue;
+    belay_job work = {.size = sizeof work,
+                      .priority = job->priority,
+                      .run_at_ns = job->start_ns - (job->tries > 0 ? 1 : 0),
+                      .fn = on_claimed,
+                      .arg = job,
+                      .drop = on_dropped};
+    bly_mem_check(belay_sched_schedule(queue->sched, BELAY_NO_ID, &work, NULL));
+    queue->count++;
     return NULL;
 }
 
-static void park(struct bly_queue *queue, bly_job *job)
+/* A job that waited for limits has got them, or will not. */
+static void on_permits(void *arg, bool is_had)
 {
-    bly_job **at = &queue->parked;
-    while (*at != NULL && !is_due_before(job, *at)) {
-        at = &(*at)->next;
+    bly_job *job = arg;
+    struct bly_queue *queue = job->queue;
+    if (is_had) {
+        *queue->ready_end = job;
+        queue->ready_end = &job->next;
+    } else {
+        bly_job_free(job);
     }
-    job->next = *at;
-    *at = job;
-    queue->parked_count++;
 }
 
-bly_job *bly_queue_take(struct bly_queue *queue, int64_t now_ns)
+static bly_job *take_ready(struct bly_queue *queue)
 {
-    move_due(queue, now_ns);
-    bly_job *job = take_parked(queue);
-    while (job == NULL) {
-        job = bly_heap_pop(&queue->due);
-        if (job == NULL) {
-            return NULL;
-        }
-        if (!bly_limits_take(&queue->limits, &job->limits)) {
-            park(queue, job);
-            job = NULL;
-        }
+    bly_job *job = queue->ready;
+    if (job != NULL) {
+        queue->ready = job->next;
+        queue->ready_end = queue->ready == NULL ? &queue->ready : queue->ready_end;
+        job->next = NULL;
     }
-    assert(job->start_ns <= now_ns);
     return job;
 }
 
-void bly_queue_give_permits(struct bly_queue *queue, const bly_job *job)
+static bly_job *take_due(struct bly_queue *queue, int64_t *ret_next_ns)
 {
-    bly_limits_give(&queue->limits, &job->limits);
+    belay_claim *claim = NULL;
+    int result = belay_sched_next(queue->sched, BELAY_NOW, &claim, ret_next_ns);
+    if (result == BELAY_EAGAIN) {
+        return NULL;
+    }
+    bly_mem_check(result);
+    result = belay_claim_run(claim);
+    assert(result == 0 && queue->claimed != NULL);
+    (void)result;
+    bly_job *job = queue->claimed;
+    queue->claimed = NULL;
+    return job;
 }
 
-int64_t bly_queue_next_ns(const struct bly_queue *queue)
+bly_job *bly_queue_take(struct bly_queue *queue, int64_t *ret_next_ns)
 {
-    const bly_job *job = bly_heap_first(&queue->future);
-    return job != NULL ? job->start_ns : INT64_MAX;
+    bly_job *job = take_ready(queue);
+    while (job == NULL) {
+        job = take_due(queue, ret_next_ns);
+        if (job == NULL) {
+            return NULL;
+        }
+        if (!bly_permits_take(&job->permits)) {
+            bly_permits_await(&job->permits, on_permits, job);
+            job = take_ready(queue);
+        }
+    }
+    assert(queue->count > 0);
+    queue->count--;
+    return job;
+}
+
+void bly_queue_give_permits(bly_job *job)
+{
+    bly_permits_give(&job->permits);
 }
 
 size_t bly_queue_count(const struct bly_queue *queue)
 {
-    return queue->due.count + queue->future.count + queue->parked_count;
-}
-
-static void free_all(struct bly_heap *heap)
-{
-    for (bly_job *job = bly_heap_pop(heap); job != NULL; job = bly_heap_pop(heap)) {
-        bly_job_free(job);
-    }
-    bly_heap_free(heap);
+    return queue->count;
 }
 
 void bly_queue_free(struct bly_queue *queue)
 {
-    free_all(&queue->due);
-    free_all(&queue->future);
-    while (queue->parked != NULL) {
-        bly_job *job = queue->parked;
-        queue->parked = job->next;
+    bly_limits_close(&queue->limits);
+    for (bly_job *job = take_ready(queue); job != NULL; job = take_ready(queue)) {
+        bly_permits_give(&job->permits);
         bly_job_free(job);
     }
+    int result = belay_sched_close(queue->sched, BELAY_CLOSE_DISCARD);
+    assert(result == 0);
+    result = belay_sched_destroy(queue->sched);
+    assert(result == 0);
+    (void)result;
     bly_limits_free(&queue->limits);
 }

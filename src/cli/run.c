@@ -63,13 +63,13 @@ static int run_batch(const struct bly_runopts *opts, char **words)
                         : bly_engine_run(opts, words, jobs, possible);
 }
 
-int bly_run(int argc, char **argv)
+int bly_cli_run(int argc, char **argv)
 {
     struct bly_runopts opts = {.input = {.delimiter = '\n'}};
     int rest = 0;
     int status = BLY_SAY_OWN_ERROR;
     if (bly_options_parse(bly_runopts_table(), argc, argv, &opts, &rest) == 0) {
-        status = opts.has_help ? bly_help("run") : run_batch(&opts, argv + rest);
+        status = opts.has_help ? bly_cli_help("run") : run_batch(&opts, argv + rest);
     }
     bly_runopts_free(&opts);
     return status;

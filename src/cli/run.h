@@ -2,7 +2,7 @@
 #ifndef BLY_CLI_RUN_H
 #define BLY_CLI_RUN_H
 
-/* bly_run: `belay run`, argv[0] being "run". The exit status. */
-int bly_run(int argc, char **argv);
+/* bly_cli_run: `belay run`, argv[0] being "run". The exit status. */
+int bly_cli_run(int argc, char **argv);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "belay/clock.h"
+#include "belay/sched.h"
 #include "duration.h"
 #include "limitspec.h"
 #include "when.h"
@@ -204,8 +205,9 @@ static const char *set_priority(void *target, const char *value)
     struct bly_runopts *opts = target;
     uint64_t number = 0;
     bool is_negative = value[0] == '-';
-    const char *why = bly_number_parse(value + (is_negative ? 1 : 0), 0, INT32_MAX, &number);
-    opts->priority = is_negative ? -(int64_t)number : (int64_t)number;
+    const char *why =
+        bly_number_parse(value + (is_negative ? 1 : 0), 0, BELAY_PRIORITY_MAX, &number);
+    opts->priority = is_negative ? -(int32_t)number : (int32_t)number;
     return why;
 }
 

@@ -52,7 +52,7 @@ struct bly_runopts {
     int64_t timeout_ns;
     double timeout_percent; /* of the median run time */
     uint64_t tries;         /* 0: not given, 1 */
-    int64_t priority;
+    int32_t priority;
     struct bly_words limits;
     struct bly_halt halt;
     const char *cwd;

@@ -10,7 +10,7 @@ static const struct bly_template batch; /* a command on the command line */
 
 static bly_job *make_job(void)
 {
-    bly_job *job = bly_job_create(1);
+    bly_job *job = bly_job_make(1);
     job->template = &batch;
     return job;
 }
@@ -128,6 +128,7 @@ START_TEST(what_is_wrong_is_said)
     check_refused("{\"cmd\": {\"b64\": \"A\"}}", false, "base64");
     check_refused("{\"cmd\": {\"b64\": \"AA==\"}}", false, "NUL");
     check_refused("{\"cmd\": \"x\", \"priority\": \"1\"}", false, "priority: ");
+    check_refused("{\"cmd\": \"x\", \"priority\": -32768}", false, "priority: ");
     check_refused("{\"cmd\": \"x\", \"tries\": 0}", false, "tries: ");
     check_refused("{\"cmd\": \"x\", \"timeout\": \"1y\"}", false, "timeout: years");
     check_refused("{\"cmd\": \"x\", \"in\": -1}", false, "in: ");

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "belay/base.h"
 #include "cli/mem.h"
 
 START_TEST(bytes_keep_nul_bytes_and_end_with_one)
@@ -77,6 +78,14 @@ START_TEST(running_out_of_memory_ends_the_command_with_255)
 }
 END_TEST
 
+START_TEST(a_call_without_memory_ends_the_command_with_255)
+{
+    bly_mem_check(0);
+    bly_mem_check(BELAY_PENDING);
+    bly_mem_check(BELAY_ENOMEM);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cli/mem");
@@ -87,6 +96,7 @@ int main(void)
     tcase_add_test(usual, words_keep_their_lengths);
     tcase_add_test(usual, words_make_an_argv_ended_by_null);
     tcase_add_exit_test(ends, running_out_of_memory_ends_the_command_with_255, 255);
+    tcase_add_exit_test(ends, a_call_without_memory_ends_the_command_with_255, 255);
     suite_add_tcase(suite, usual);
     suite_add_tcase(suite, ends);
     SRunner *runner = srunner_create(suite);

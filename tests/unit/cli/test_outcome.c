@@ -8,7 +8,7 @@ static struct bly_joblog_entry entry_of(const bly_proc_end *end)
 {
     static struct bly_bytes text;
     static const struct bly_template_opts literal = {.is_literal = true};
-    bly_job *job = bly_job_create(3);
+    bly_job *job = bly_job_make(3);
     ck_assert_ptr_null(bly_template_line(&job->own, "a; b", 4, &literal));
     job->template = &job->own;
     job->start_wall_ns = 5;

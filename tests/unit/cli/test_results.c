@@ -29,7 +29,7 @@ static const char *read_file(const char *name)
 static bly_job *make_job(void)
 {
     static const struct bly_template_opts literal = {.is_literal = true};
-    bly_job *job = bly_job_create(12);
+    bly_job *job = bly_job_make(12);
     ck_assert_ptr_null(bly_template_line(&job->own, "a; b", 4, &literal));
     job->template = &job->own;
     return job;

@@ -28,7 +28,7 @@ static enum bly_resume_verdict verdict(enum bly_resume resume, uint64_t seq, con
     static const struct bly_template_opts opts = {0};
     struct bly_joblog log = make_log();
     struct bly_bytes text = {0};
-    bly_job *job = bly_job_create(seq);
+    bly_job *job = bly_job_make(seq);
     ck_assert_ptr_null(bly_template_line(&job->own, line, strlen(line), &opts));
     job->template = &job->own;
     enum bly_resume_verdict result = bly_resume_verdict(resume, &log, job, &text);

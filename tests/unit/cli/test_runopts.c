@@ -88,6 +88,7 @@ START_TEST(jobs_are_read)
     REFUSED("--limit", "a:0");
     REFUSED("--halt", "sometimes");
     REFUSED("--priority", "high");
+    REFUSED("--priority", "32768");
     REFUSED("--in", "soon");
     REFUSED("--at", "2001-01-01");
 }

@@ -8,7 +8,7 @@
 static void check(struct bly_runopts opts, const char *expected)
 {
     struct bly_template tag = {0};
-    bly_job *job = bly_job_create(4);
+    bly_job *job = bly_job_make(4);
     job->slot = 2;
     bly_words_text(&job->args, "/p/a.b");
     bly_words_text(&job->args, "c");
@@ -39,7 +39,7 @@ START_TEST(a_tag_without_arguments_is_empty)
 {
     struct bly_template tag = {0};
     struct bly_runopts opts = {.has_tag = true};
-    bly_job *job = bly_job_create(1);
+    bly_job *job = bly_job_make(1);
     ck_assert_int_eq(bly_tag_open(&tag, &opts), 0);
     char *text = bly_tag_make(&tag, job);
     ck_assert_str_eq(text, "");
