@@ -154,6 +154,7 @@ void bly_end_locked(belay_sched *sched, belay_claim *claim, int64_t next_ns, bly
     sched->counts.failed += has_failed;
     if (job->series != NULL) {
         job->series->failures += has_failed;
+        job->series->occurrence -= !has_run; /* the slot was passed over */
         sched->counts.missed += has_run ? claim->missed : 0;
     }
     after->unref = claim->token;
