@@ -29,6 +29,7 @@ typedef struct world {
     int result;        /* of the operation that the scenario is about */
     int second_result;
     belay_job_handle handle;
+    belay_claim *claim; /* atomic: of a job that another thread ends; NULL before it runs */
 } world;
 
 static world *now;
@@ -261,6 +262,77 @@ static void close_wakes_the_followers(void *arg)
     close_world();
 }
 
+/* A job that goes on elsewhere, and is ended there while its function may still be running. */
+static int run_and_leave(belay_claim *claim, void *arg)
+{
+    (void)arg;
+    belay_model_check(bly_fetch_add(&now->inside, 1u, BLY_RELAXED) == 0);
+    bly_store(&now->claim, claim, BLY_RELEASE);
+    bly_yield();
+    bly_fetch_sub(&now->inside, 1u, BLY_RELAXED);
+    bly_fetch_add(&now->versions[0].runs, 1u, BLY_RELAXED);
+    return BELAY_PENDING;
+}
+
+static void schedule_leaving(void)
+{
+    belay_job job = {
+        .size = sizeof job, .fn = run_and_leave, .drop = drop_job, .arg = &now->versions[0]};
+    belay_model_check(belay_sched_schedule(now->sched, BELAY_ID(7), &job, NULL) == 0);
+    now->versions[0].accepted = 1;
+}
+
+static void done_when_it_runs(void *arg)
+{
+    (void)arg;
+    belay_claim *claim = NULL;
+    while ((claim = bly_load(&now->claim, BLY_ACQUIRE)) == NULL) {
+        bly_yield();
+    }
+    belay_model_check(belay_claim_done(claim, 0) == 0);
+}
+
+static void replace_and_run(void *arg)
+{
+    replace_id(arg);
+    run_due(arg);
+}
+
+/* The replacement, held back or not, never runs while the first function is on a stack. */
+static void done_against_return(void *arg)
+{
+    (void)arg;
+    open_world();
+    schedule_leaving();
+    belay_claim *claim = NULL;
+    belay_model_check(belay_sched_next(now->sched, BELAY_NOW, &claim, NULL) == 0);
+    int one = belay_model_start(done_when_it_runs, NULL);
+    int two = belay_model_start(replace_and_run, NULL);
+    (void)belay_claim_run(claim);
+    belay_model_join(one);
+    belay_model_join(two);
+    run_due(NULL);
+    close_world();
+}
+
+static void run_claim(void *arg)
+{
+    (void)belay_claim_run(arg);
+}
+
+/* The thread that ends the last job is still inside when the scheduler is destroyed. */
+static void destroy_while_the_end_returns(void *arg)
+{
+    (void)arg;
+    open_world();
+    (void)schedule_at(0, 0, belay_every);
+    belay_claim *claim = NULL;
+    belay_model_check(belay_sched_next(now->sched, BELAY_NOW, &claim, NULL) == 0);
+    int one = belay_model_start(run_claim, claim);
+    close_world();
+    belay_model_join(one);
+}
+
 /* Started on a pool: tickets, and a pool that is told to stop at once. */
 
 static belay_exec *pool;
@@ -321,6 +393,8 @@ const scenario sched_scenarios[] = {
     SCHED("schedule-against-close", schedule_against_close, 3),
     SCHED("earlier-job-wakes-the-leader", earlier_job_wakes_the_leader, 3),
     SCHED("close-wakes-the-followers", close_wakes_the_followers, 2),
+    SCHED("done-against-return", done_against_return, 3),
+    SCHED("destroy-while-the-end-returns", destroy_while_the_end_returns, 3),
     SCHED("ticket-against-cancel", ticket_against_cancel, 2),
     SCHED("ticket-refused", ticket_refused, 2),
     {.name = NULL},
