@@ -88,6 +88,9 @@ bly_parker *bly_parker_self(void)
 
 void bly_parker_reset(bly_parker *parker)
 {
+    if (bly_deliver_active()) {
+        return; /* a wait further out on this thread may have been told already */
+    }
     /* relaxed: forgets what came before; what comes after is exchanged with acquire in bly_park. */
     bly_store(&parker->word, EMPTY, BLY_RELAXED);
 }

@@ -1,5 +1,6 @@
 #include "time/parker.h"
 
+#include "deliver/deliver.h"
 #include "sync/sync.h"
 #include "fault.h"
 #include "unit.h"
@@ -30,6 +31,18 @@ START_TEST(reset_forgets_an_unpark)
     bly_unpark(parker, clock);
     bly_parker_reset(parker);
     ck_assert_int_eq(bly_park(parker, clock, BELAY_NOW), BELAY_ETIMEDOUT);
+}
+END_TEST
+
+START_TEST(reset_inside_an_inline_callback_keeps_the_unpark_of_the_wait_around_it)
+{
+    belay_clock *clock = belay_clock_system();
+    bly_parker *parker = bly_parker_self();
+    bool is_outermost = bly_deliver_hold();
+    bly_unpark(parker, clock);
+    bly_parker_reset(parker);
+    bly_deliver_release(is_outermost);
+    ck_assert_int_eq(bly_park(parker, clock, BELAY_NOW), 0);
 }
 END_TEST
 
@@ -117,6 +130,8 @@ START_TEST(self_without_memory_is_null_and_can_be_asked_again)
 END_TEST
 
 UNIT_MAIN("time/parker", self_is_one_parker_a_thread, an_unpark_before_the_park_is_consumed_by_it,
-          reset_forgets_an_unpark, park_times_out_at_its_deadline,
-          no_unpark_is_lost_between_two_threads, the_parker_of_an_ended_thread_is_used_again,
+          reset_forgets_an_unpark,
+          reset_inside_an_inline_callback_keeps_the_unpark_of_the_wait_around_it,
+          park_times_out_at_its_deadline, no_unpark_is_lost_between_two_threads,
+          the_parker_of_an_ended_thread_is_used_again,
           self_without_memory_is_null_and_can_be_asked_again)
