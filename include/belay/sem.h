@@ -259,7 +259,7 @@ typedef struct belay_sem_metrics {
     uint64_t late_cancels;      /* cancels that came after the grant */
     uint64_t releases_refused;  /* second releases of a lease */
     uint64_t deliveries_inline; /* callbacks that the executor refused */
-    /* Time from queueing to the begin of the callback, of those granted after waiting. */
+    /* Time from queueing to the grant, of those granted after waiting. */
     int64_t wait_p50_ns;
     int64_t wait_p99_ns;
     int64_t wait_max_ns;

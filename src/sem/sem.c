@@ -65,16 +65,19 @@ int belay_sem_create(const belay_sem_opts *opts, belay_sem **ret_sem)
     if (ret_sem == NULL || bly_opts_read(&known, sizeof known, opts) != 0 || !are_valid(&known)) {
         return BELAY_EINVAL;
     }
-    belay_sem *sem = bly_alloc(sizeof *sem);
-    if (sem == NULL) {
-        return BELAY_ENOMEM;
-    }
-    sem->clock = known.clock != NULL ? known.clock : belay_clock_system();
-    int result = bly_timers_use(known.timers, sem->clock, &sem->timers);
+    belay_clock *clock = known.clock != NULL ? known.clock : belay_clock_system();
+    belay_timers *timers = NULL;
+    int result = bly_timers_use(known.timers, clock, &timers);
     if (result != 0) {
-        bly_free(sem);
         return result;
     }
+    belay_sem *sem = bly_alloc(sizeof *sem);
+    if (sem == NULL) {
+        bly_timers_unuse(timers);
+        return BELAY_ENOMEM;
+    }
+    sem->clock = clock;
+    sem->timers = timers;
     init(sem, &known);
     bly_timer_init(&sem->timer, sem->timers, bly_sem_on_timer);
     bly_executor_attach(sem->executor, 1);

@@ -92,6 +92,9 @@ START_TEST(create_refuses_timers_of_another_clock)
     belay_sem_opts opts = unit_opts(1);
     opts.timers = timers;
     ck_assert_int_eq(create_with(opts), BELAY_EINVAL);
+    faults_fail_from(1);
+    ck_assert_int_eq(create_with(opts), BELAY_EINVAL);
+    faults_stop();
     opts.clock = NULL;
     ck_assert_int_eq(create_with(opts), 0);
     ck_assert_int_eq(belay_timers_destroy(timers), 0);
