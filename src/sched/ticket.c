@@ -264,10 +264,11 @@ static void run_ticket(belay_task *task)
 static void on_timer(bly_timer *timer)
 {
     belay_sched *sched = bly_container(timer, belay_sched, timer);
+    int64_t reached = bly_timer_reached(timer);
     int64_t now = bly_sched_now(sched);
     bly_after after = {0};
     bly_mutex_lock(&sched->lock);
-    bly_seen_locked(sched, now);
+    bly_seen_locked(sched, now > reached ? now : reached);
     sched->armed_ns = BELAY_FOREVER;
     bly_plan_locked(sched, &after);
     bly_leave(sched, &after);

@@ -351,7 +351,7 @@ void bly_sem_arm_locked(belay_sem *sem)
 void bly_sem_on_timer(bly_timer *timer)
 {
     belay_sem *sem = bly_container(timer, belay_sem, timer);
-    int64_t now_ns = sem->clock->now(sem->clock);
+    int64_t now_ns = later(sem->clock->now(sem->clock), bly_timer_reached(timer));
     bly_pass pass;
     bly_pass_begin_at(sem, &pass, now_ns);
     sem->armed_ns = BELAY_FOREVER;

@@ -83,6 +83,15 @@ void bly_timer_arm(bly_timer *timer, int64_t deadline_ns)
     }
 }
 
+int64_t bly_timer_reached(const bly_timer *timer)
+{
+    belay_timers *timers = timer->timers;
+    bly_mutex_lock(&timers->lock);
+    int64_t now_ns = timers->last_now_ns;
+    bly_mutex_unlock(&timers->lock);
+    return now_ns;
+}
+
 void bly_timer_disarm(bly_timer *timer)
 {
     bly_timer_arm(timer, BELAY_FOREVER);

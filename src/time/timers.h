@@ -52,6 +52,14 @@ void bly_timer_init(bly_timer *timer, belay_timers *timers, void (*fn)(bly_timer
  */
 void bly_timer_arm(bly_timer *timer, int64_t deadline_ns);
 
+/*
+ * bly_timer_reached: the time that the timer's service goes by. It may be ahead of the clock, which
+ * may step back, and the caller of a poll names the time himself. A timer's function takes what is
+ * due by then as expired: armed for it again, it would be called again at once.
+ * Context: called from the timer's function, or while its use lasts.
+ */
+int64_t bly_timer_reached(const bly_timer *timer);
+
 /* bly_timer_disarm: the function will not begin after this returns; it may be running. */
 void bly_timer_disarm(bly_timer *timer);
 

@@ -263,6 +263,40 @@ START_TEST(a_grant_between_the_deadline_and_the_look_at_it_is_kept)
 }
 END_TEST
 
+START_TEST(a_poll_ahead_of_the_clock_times_out_what_is_due_by_then)
+{
+    waiter early = unit_waiter();
+    waiter late = unit_waiter();
+    hooked_open(1);
+    unit_hold(&held, 1);
+    unit_queue_until(&early, 1, UNIT_BEGIN_NS + 10);
+    unit_queue_until(&late, 1, UNIT_BEGIN_NS + 1000);
+    ck_assert_int_ge(belay_timers_poll(hooked_timers, UNIT_BEGIN_NS + 500), 1);
+    unit_told(&early, BELAY_ETIMEDOUT, 1);
+    unit_not_told(&late);
+    ck_assert_int_ge(belay_timers_poll(hooked_timers, UNIT_BEGIN_NS + 1000), 1);
+    unit_told(&late, BELAY_ETIMEDOUT, 2);
+    unit_release(&held);
+    hooked_close();
+}
+END_TEST
+
+START_TEST(a_clock_that_steps_back_does_not_hold_the_poll)
+{
+    waiter self = unit_waiter();
+    hooked_open(1);
+    unit_hold(&held, 1);
+    hooked_now_ns = UNIT_BEGIN_NS + 500;
+    ck_assert_int_eq(belay_timers_poll(hooked_timers, hooked_now_ns), 0);
+    hooked_now_ns = UNIT_BEGIN_NS;
+    unit_queue_until(&self, 1, UNIT_BEGIN_NS + 10);
+    ck_assert_int_ge(belay_timers_poll(hooked_timers, hooked_now_ns), 1);
+    unit_told(&self, BELAY_ETIMEDOUT, 1);
+    unit_release(&held);
+    hooked_close();
+}
+END_TEST
+
 #define THREADS 4
 #define LOOPS   3000
 
@@ -348,5 +382,6 @@ UNIT_MAIN("sem/blocking", a_thread_gets_the_permits_it_waits_for,
           a_resize_ends_the_wait_of_a_thread_that_wants_more,
           two_releases_in_a_row_wake_two_threads, a_thread_woken_for_no_reason_goes_on_waiting,
           a_grant_between_the_deadline_and_the_look_at_it_is_kept,
-          at_most_the_capacity_is_inside_at_once,
+          a_poll_ahead_of_the_clock_times_out_what_is_due_by_then,
+          a_clock_that_steps_back_does_not_hold_the_poll, at_most_the_capacity_is_inside_at_once,
           what_was_done_under_a_lease_is_seen_under_the_next)
