@@ -266,7 +266,7 @@ static void work(struct bly_engine *engine)
 
 int bly_engine_run(const struct bly_runopts *opts, char **words, uint32_t jobs, uint32_t jobs_max)
 {
-    struct bly_engine engine = {.opts = opts};
+    struct bly_engine engine = {.opts = opts, .hold_fd = -1};
     engine.timers = bly_sems_open();
     bly_jobslots_init(&engine.slots, jobs, jobs_max, engine.timers);
     bly_queue_init(&engine.queue, engine.timers, NULL);

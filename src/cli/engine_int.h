@@ -35,6 +35,7 @@ struct bly_engine {
     struct bly_queue queue;
     struct bly_printer printer;
     struct bly_joblog joblog;
+    int hold_fd; /* the lock on the job log; -1: none */
     struct bly_launch launch;
     struct bly_template tag;
     struct bly_bytes text; /* scratch */
@@ -81,7 +82,7 @@ void bly_engine_on_notice(int notice, void *arg);
 void bly_engine_end(const bly_proc_end *end, void *arg);
 
 /*
- * bly_engine_open: keeper, signals, job log, input, in this order. 0, or BLY_SAY_OWN_ERROR after a
+ * bly_engine_open: the log's lock, keeper, signals, job log, input, in this order. 0, or BLY_SAY_OWN_ERROR after a
  * message; bly_engine_close ends it either way.
  */
 int bly_engine_open(struct bly_engine *engine, char **words);

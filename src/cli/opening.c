@@ -4,13 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "cpus.h"
 #include "engine_int.h"
+#include "hold.h"
 #include "results.h"
 #include "say.h"
 #include "sems.h"
 #include "tag.h"
+
+static const char *log_path(const struct bly_engine *engine)
+{
+    const char *path = engine->opts->joblog;
+    return path + (path[0] == '+' ? 1 : 0);
+}
+
+static int open_hold(struct bly_engine *engine)
+{
+    engine->hold_fd = -1;
+    return engine->opts->joblog != NULL ? bly_hold_open(log_path(engine), &engine->hold_fd) : 0;
+}
 
 static int open_proc(struct bly_engine *engine)
 {
@@ -20,6 +34,9 @@ static int open_proc(struct bly_engine *engine)
                           .spool_dir = spool != NULL && spool[0] != '\0' ? spool : NULL,
                           .notice = bly_engine_on_notice,
                           .notice_arg = engine};
+    if (engine->hold_fd >= 0) {
+        opts.live = (bly_proc_stream){.kind = BLY_PROC_FD, .fd = engine->hold_fd};
+    }
     if (bly_proc_create(&opts, &engine->proc) != 0) {
         return bly_say_about(opts.spool_dir != NULL ? opts.spool_dir : "/tmp",
                              "jobs cannot be run: %s; is the folder writable?", strerror(errno));
@@ -39,7 +56,7 @@ static int open_joblog(struct bly_engine *engine)
     } else if (path[0] == '+') {
         mode = BLY_JOBLOG_APPEND;
     }
-    return bly_joblog_open(&engine->joblog, path + (path[0] == '+' ? 1 : 0), mode);
+    return bly_joblog_open(&engine->joblog, log_path(engine), mode);
 }
 
 /* Behind the keeper: jobs have been given the mask and the dispositions of before. */
@@ -76,11 +93,14 @@ static void open_gate(struct bly_engine *engine)
     };
 }
 
-/* The keeper first: it must not hold what is opened later. */
+/* The keeper before what is opened later, as it must not hold that; the lock it must hold. */
 int bly_engine_open(struct bly_engine *engine, char **words)
 {
     open_gate(engine);
-    int status = open_proc(engine);
+    int status = open_hold(engine);
+    if (status == 0) {
+        status = open_proc(engine);
+    }
     if (status == 0) {
         status = open_signals(engine);
     }
@@ -107,6 +127,9 @@ void bly_engine_close(struct bly_engine *engine)
     bly_queue_free(&engine->queue);
     bly_feed_close(&engine->feed);
     bly_joblog_close(&engine->joblog);
+    if (engine->hold_fd >= 0) {
+        close(engine->hold_fd);
+    }
     bly_launch_free(&engine->launch);
     bly_template_free(&engine->tag);
     bly_bytes_free(&engine->text);
