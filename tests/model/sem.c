@@ -302,6 +302,88 @@ static void destroyed_by_the_last(void *arg)
     bly_free(now);
 }
 
+/*
+ * A request times out on the service's thread, or is granted, beside the release of what is held.
+ * In one scenario the last of the two to end destroys the semaphore, and with it its timers, on
+ * either thread; in the other a third thread waits until it is idle and destroys it at once, beside
+ * calls that are still returning.
+ */
+
+static void destroy_now(void)
+{
+    belay_model_check(belay_sem_destroy(now->sem) == 0);
+    bly_fetch_add(&now->released, 1u, BLY_RELAXED);
+    bly_futex_wake(&now->released, 1);
+}
+
+static void destroy_as_second(void)
+{
+    if (bly_fetch_add(&now->inside, 1u, BLY_ACQ_REL) == 1) {
+        destroy_now();
+    }
+}
+
+static void end_then_destroy(belay_lease *lease, int result, void *arg)
+{
+    const bool *is_destroyer = arg;
+    belay_model_check(result == 0 || result == BELAY_ETIMEDOUT);
+    if (result == 0) {
+        belay_model_check(belay_lease_release(lease) == 0);
+    }
+    if (*is_destroyer) {
+        destroy_as_second();
+    }
+}
+
+static void open_with_deadline(bool *is_destroyer)
+{
+    belay_sem_opts opts = {.size = sizeof opts, .capacity = 1};
+    now = bly_alloc(sizeof *now);
+    belay_model_check(belay_sem_create(&opts, &now->sem) == 0);
+    belay_model_check(belay_sem_acquire(now->sem, &now->held, 1, BELAY_NOW, NULL) == 0);
+    int64_t deadline_ns = bly_monotonic_ns() + DEADLINE_NS;
+    int result = belay_sem_acquire_async(now->sem, &now->waiting.lease, 1, deadline_ns, NULL,
+                                         end_then_destroy, is_destroyer);
+    belay_model_check(result == BELAY_PENDING || result == BELAY_ETIMEDOUT);
+    if (result == BELAY_ETIMEDOUT) {
+        now->inside = 1;
+    }
+}
+
+static void destroyed_beside_a_timeout(void *arg)
+{
+    static bool is_destroyer = true;
+    (void)arg;
+    open_with_deadline(&is_destroyer);
+    release_other(&now->held);
+    destroy_as_second();
+    /* The callback may be the second, on the service's thread: it tells through the word. */
+    while (bly_load(&now->released, BLY_RELAXED) == 0) {
+        (void)bly_futex_wait(&now->released, 0, BELAY_FOREVER);
+    }
+    belay_model_check(bly_load(&now->released, BLY_RELAXED) == 1);
+    bly_free(now);
+}
+
+static void await_and_destroy(void *arg)
+{
+    (void)arg;
+    belay_model_check(belay_sem_await_idle(now->sem, BELAY_FOREVER) == 0);
+    destroy_now();
+}
+
+static void destroyed_as_soon_as_idle(void *arg)
+{
+    static bool is_destroyer = false;
+    (void)arg;
+    open_with_deadline(&is_destroyer);
+    int first = belay_model_start(await_and_destroy, NULL);
+    release_other(&now->held);
+    belay_model_join(first);
+    belay_model_check(bly_load(&now->released, BLY_RELAXED) == 1);
+    bly_free(now);
+}
+
 /* A large request at the head, a small one behind it: the head is canceled while permits return. */
 
 static void cancel_large(void *arg)
@@ -332,7 +414,7 @@ static void canceled_head_lets_others_pass(void *arg)
 }
 
 static pair pairs[PAIRS];
-static scenario pair_scenarios[PAIRS + 3];
+static scenario pair_scenarios[PAIRS + 5];
 
 const scenario *sem_scenarios(void)
 {
@@ -352,6 +434,12 @@ const scenario *sem_scenarios(void)
     pair_scenarios[count++] = (scenario){.name = "sem/destroyed-by-the-last",
                                          .fn = destroyed_by_the_last,
                                          .opts = {.preemptions = 3, .spurious = 1}};
+    pair_scenarios[count++] = (scenario){.name = "sem/destroyed-beside-a-timeout",
+                                         .fn = destroyed_beside_a_timeout,
+                                         .opts = {.preemptions = 2, .spurious = 1}};
+    pair_scenarios[count++] = (scenario){.name = "sem/destroyed-as-soon-as-idle",
+                                         .fn = destroyed_as_soon_as_idle,
+                                         .opts = {.preemptions = 2, .spurious = 1}};
     pair_scenarios[count] = (scenario){.name = "sem/canceled-head-lets-others-pass",
                                        .fn = canceled_head_lets_others_pass,
                                        .opts = {.preemptions = 3, .spurious = 1}};
