@@ -82,8 +82,8 @@ void bly_engine_on_notice(int notice, void *arg);
 void bly_engine_end(const bly_proc_end *end, void *arg);
 
 /*
- * bly_engine_open: the log's lock, keeper, signals, job log, input, in this order. 0, or BLY_SAY_OWN_ERROR after a
- * message; bly_engine_close ends it either way.
+ * bly_engine_open: the log's lock, keeper, signals, job log, input, in this order. 0, or
+ * BLY_SAY_OWN_ERROR after a message; bly_engine_close ends it either way.
  */
 int bly_engine_open(struct bly_engine *engine, char **words);
 void bly_engine_close(struct bly_engine *engine);
