@@ -110,20 +110,32 @@ static void queue_locked(const bly_request *request, int64_t now_ns)
     }
 }
 
+/* The time of the first look, as far as anybody needs it; no lock is held. */
+static int64_t knock_time(const belay_sem *sem)
+{
+    /* relaxed: a hint; without it the time for which permits were short ends a little early. */
+    bool is_past_others = sem->is_unfair && bly_load(&sem->waiting, BLY_RELAXED) != 0;
+    return is_past_others ? sem->clock->now(sem->clock) : bly_holders_now(sem);
+}
+
 /* The first look. */
 static int knock(const bly_request *request)
 {
     belay_sem *sem = request->sem;
     bool has_fired = belay_cancel_is_fired(request->cancel);
-    int64_t now_ns = bly_holders_now(sem);
-    bly_mutex_lock(&sem->lock);
+    bly_pass pass;
+    bly_pass_begin_at(sem, &pass, knock_time(sem));
     int result = verdict_locked(request, has_fired);
     if (result == 0) {
-        take_locked(request, now_ns);
+        take_locked(request, pass.now_ns);
     } else {
         bly_sem_count_locked(sem, result, BLY_SEM_NOT_READ);
     }
-    bly_sem_unlock(sem);
+    if (result == 0 && sem->is_unfair) {
+        bly_pass_end(sem, &pass); /* what was free for the head may be no more */
+    } else {
+        bly_sem_unlock(sem);
+    }
     return result;
 }
 

@@ -103,6 +103,29 @@ START_TEST(stats_show_the_head_of_the_queue)
 }
 END_TEST
 
+START_TEST(permits_taken_past_the_head_are_no_longer_too_few_for_it)
+{
+    unit_open_clock();
+    belay_sem_opts opts = unit_opts(4);
+    opts.unfair = 1;
+    ck_assert_int_eq(belay_sem_create(&opts, &unit_sem), 0);
+    belay_lease newcomer = BELAY_LEASE_INIT;
+    waiter self = unit_waiter();
+    unit_hold(&held, 2);
+    unit_queue(&self, 3);
+    unit_advance(40);
+    unit_hold(&newcomer, 2);
+    unit_advance(100);
+    ck_assert_int_eq(unit_stats().head_short_ns, 0);
+    ck_assert_int_eq(unit_stats().short_total_ns, 40);
+    unit_release(&held);
+    unit_release(&newcomer);
+    unit_told(&self, 0, 1);
+    unit_release(&self.lease);
+    unit_close();
+}
+END_TEST
+
 START_TEST(stats_show_how_long_permits_were_too_few_for_the_head)
 {
     unit_open(4);
@@ -225,5 +248,6 @@ END_TEST
 UNIT_MAIN("sem/stats", stats_refuse_a_struct_without_a_size,
           stats_write_no_more_than_the_caller_knows, stats_count_each_way_an_acquire_ends,
           stats_show_the_head_of_the_queue, stats_show_how_long_permits_were_too_few_for_the_head,
-          stats_show_how_long_waits_took, stats_show_the_oldest_grant_that_was_not_delivered,
+          permits_taken_past_the_head_are_no_longer_too_few_for_it, stats_show_how_long_waits_took,
+          stats_show_the_oldest_grant_that_was_not_delivered,
           stats_show_the_cancels_of_the_last_second)
