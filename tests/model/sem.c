@@ -32,7 +32,7 @@ typedef struct world {
     belay_cancel *token;
     belay_lease held;
     request waiting;
-    request late[2];        /* of the two threads' async acquires */
+    request late[3];        /* of the threads' async acquires */
     uint32_t inside;        /* atomic: holders now */
     uint32_t released;      /* atomic: releases of `held` that returned 0 */
     uint32_t capacity_most; /* atomic: the largest capacity there was */
@@ -240,7 +240,7 @@ static void close_world(const pair *both)
     belay_model_check(bly_load(&now->released, BLY_RELAXED) == 1);
     belay_model_check(bly_load(&now->inside, BLY_RELAXED) == 0);
     check_ended(&now->waiting, true);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         check_ended(&now->late[i], now->late[i].lease.self != NULL);
     }
     belay_sem_metrics stats = {.size = sizeof stats};
@@ -265,6 +265,23 @@ static void run_pair(void *arg)
     belay_model_join(first);
     belay_model_join(second);
     close_world(both);
+}
+
+/* Any three of the operations: which ones is a decision of the explorer's too. */
+static void run_any_three(void *arg)
+{
+    unsigned chosen[3];
+    int threads[3];
+    open_world();
+    for (unsigned i = 0; i < 3; i++) {
+        chosen[i] = belay_model_choose(OPERATIONS);
+        threads[i] = belay_model_start(run_operation, &chosen[i]);
+    }
+    release_held(NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        belay_model_join(threads[i]);
+    }
+    close_world(arg);
 }
 
 /* The last release frees the semaphore in its callback, while a second thread releases too. */
@@ -414,7 +431,7 @@ static void canceled_head_lets_others_pass(void *arg)
 }
 
 static pair pairs[PAIRS];
-static scenario pair_scenarios[PAIRS + 5];
+static scenario pair_scenarios[PAIRS + 6];
 
 const scenario *sem_scenarios(void)
 {
@@ -431,6 +448,10 @@ const scenario *sem_scenarios(void)
                                                  .opts = {.preemptions = 2, .spurious = 1}};
         }
     }
+    pair_scenarios[count++] = (scenario){.name = "sem/any-three",
+                                         .fn = run_any_three,
+                                         .arg = &pairs[0],
+                                         .opts = {.preemptions = 3, .spurious = 1}};
     pair_scenarios[count++] = (scenario){.name = "sem/destroyed-by-the-last",
                                          .fn = destroyed_by_the_last,
                                          .opts = {.preemptions = 3, .spurious = 1}};
