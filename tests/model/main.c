@@ -2,9 +2,10 @@
  * main.c: runs the scenarios of the explorer.
  *
  * usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] [--replay TRACE]
- *                    [--seconds S] [--executions N] [--fail-fast] [NAME...]
+ *                    [--seconds S] [--executions N] [--fail-fast] [--jobs N] [NAME...]
  * Without a strategy each scenario is explored depth first until that ends or its share of time is
  * over, then at random and by PCT. NAME is a part of a scenario's name. The last line counts.
+ * With --jobs the scenarios are dealt out to so many processes, and shown a process after another.
  */
 #include "scenario.h"
 
@@ -12,8 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define SECONDS_DEFAULT 1.0
+#define JOBS_MAX        64
 
 typedef struct settings {
     int strategy; /* -1: all three */
@@ -22,12 +27,19 @@ typedef struct settings {
     uint64_t seed;
     const char *replay;
     bool is_fail_fast; /* the first failure ends the run */
+    unsigned jobs;     /* processes */
+    unsigned job;      /* which of them this is */
 } settings;
 
-static uint64_t executions_total;
+/* What one process has done; the processes' totals are shared memory. */
+typedef struct totals {
+    uint64_t executions;
+    int failed;
+    int passed;
+} totals;
+
+static totals *total;
 static bool is_exhausted; /* the last run explored everything within its bounds */
-static int failed_total;
-static int passed_total;
 
 static const char *const strategy_names[] = {"dfs", "random", "pct"};
 
@@ -87,7 +99,7 @@ static bool run_once(const scenario *test, const settings *how, unsigned strateg
         complain(test, belay_strerror(error));
         return false;
     }
-    executions_total += result.executions;
+    total->executions += result.executions;
     is_exhausted = result.is_exhausted;
     printf("  %-44s %-6s %10llu%s%s%s\n", test->name, strategy_names[strategy],
            (unsigned long long)result.executions, result.is_exhausted ? " all" : "",
@@ -152,17 +164,18 @@ static void run_all(const settings *how, char **names, bool is_list)
     const scenario *const tables[] = {litmus_scenarios,  planted_scenarios, engine_scenarios,
                                       deliver_scenarios, time_scenarios,    sem_scenarios(),
                                       exec_scenarios,    sched_scenarios};
+    unsigned number = 0;
     for (size_t i = 0; i < bly_count(tables); i++) {
         for (const scenario *test = tables[i]; test->name != NULL; test++) {
-            if (!is_named(test, names)) {
+            if (!is_named(test, names) || number++ % how->jobs != how->job) {
                 continue;
             }
             if (is_list) {
                 printf("%s\n", test->name);
             } else if (run_scenario(test, how)) {
-                passed_total++;
+                total->passed++;
             } else {
-                failed_total++;
+                total->failed++;
                 if (how->is_fail_fast) {
                     return;
                 }
@@ -173,8 +186,9 @@ static void run_all(const settings *how, char **names, bool is_list)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] "
-                    "[--replay TRACE] [--seconds S] [--executions N] [--fail-fast] [NAME...]\n");
+    fprintf(stderr,
+            "usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] "
+            "[--replay TRACE] [--seconds S] [--executions N] [--fail-fast] [--jobs N] [NAME...]\n");
     return 2;
 }
 
@@ -188,15 +202,96 @@ static int strategy_named(const char *name)
     return -2;
 }
 
+static void show(FILE *from)
+{
+    char text[4096];
+    size_t count;
+    rewind(from);
+    while ((count = fread(text, 1, sizeof text, from)) > 0) {
+        fwrite(text, 1, count, stdout);
+    }
+    fclose(from);
+}
+
+/* One of several processes: what it prints goes to a file, which its parent shows at the end. */
+static pid_t start_job(const settings *how, char **names, FILE *output)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(fileno(output), STDOUT_FILENO);
+        run_all(how, names, false);
+        fflush(stdout);
+        _exit(0);
+    }
+    return child;
+}
+
+/* True when every process came to its end. */
+static bool run_jobs(const settings *how, char **names, totals *each)
+{
+    FILE *outputs[JOBS_MAX];
+    pid_t children[JOBS_MAX];
+    bool is_whole = true;
+    for (unsigned i = 0; i < how->jobs; i++) {
+        settings own = *how;
+        own.job = i;
+        total = &each[i];
+        outputs[i] = tmpfile();
+        children[i] = outputs[i] != NULL ? start_job(&own, names, outputs[i]) : -1;
+    }
+    for (unsigned i = 0; i < how->jobs; i++) {
+        int status = 1;
+        is_whole =
+            children[i] > 0 && waitpid(children[i], &status, 0) > 0 && status == 0 && is_whole;
+        if (outputs[i] != NULL) {
+            show(outputs[i]);
+        }
+    }
+    return is_whole;
+}
+
+static int run_and_count(const settings *how, char **names)
+{
+    size_t size = JOBS_MAX * sizeof(totals);
+    totals *each = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (each == MAP_FAILED) {
+        perror("belay-model");
+        return 2;
+    }
+    bool is_whole = true;
+    total = each;
+    if (how->jobs > 1) {
+        is_whole = run_jobs(how, names, each);
+    } else {
+        run_all(how, names, false);
+    }
+    totals sum = {.failed = is_whole ? 0 : 1};
+    for (unsigned i = 0; i < how->jobs; i++) {
+        sum.executions += each[i].executions;
+        sum.passed += each[i].passed;
+        sum.failed += each[i].failed;
+    }
+    printf("model: %llu executions\n%d passed, %d failed\n", (unsigned long long)sum.executions,
+           sum.passed, sum.failed);
+    munmap(each, size);
+    return sum.failed == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"list", no_argument, NULL, 'l'},          {"strategy", required_argument, NULL, 's'},
-        {"seed", required_argument, NULL, 'e'},    {"replay", required_argument, NULL, 'r'},
-        {"seconds", required_argument, NULL, 't'}, {"executions", required_argument, NULL, 'x'},
-        {"fail-fast", no_argument, NULL, 'f'},     {NULL, 0, NULL, 0},
+        {"list", no_argument, NULL, 'l'},
+        {"strategy", required_argument, NULL, 's'},
+        {"seed", required_argument, NULL, 'e'},
+        {"replay", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 't'},
+        {"executions", required_argument, NULL, 'x'},
+        {"fail-fast", no_argument, NULL, 'f'},
+        {"jobs", required_argument, NULL, 'j'},
+        {NULL, 0, NULL, 0},
     };
-    settings how = {.strategy = -1, .seconds = SECONDS_DEFAULT, .seed = 1};
+    settings how = {.strategy = -1, .seconds = SECONDS_DEFAULT, .seed = 1, .jobs = 1};
     bool is_list = false;
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -220,6 +315,9 @@ int main(int argc, char **argv)
         case 'f':
             how.is_fail_fast = true;
             break;
+        case 'j':
+            how.jobs = (unsigned)strtoul(optarg, NULL, 10);
+            break;
         case 'x':
             how.executions = strtoull(optarg, NULL, 10);
             break;
@@ -227,14 +325,13 @@ int main(int argc, char **argv)
             return usage();
         }
     }
-    if (how.strategy == -2) {
+    if (how.strategy == -2 || how.jobs == 0 || how.jobs > JOBS_MAX) {
         return usage();
     }
-    run_all(&how, argv + optind, is_list);
     if (is_list) {
+        how.jobs = 1;
+        run_all(&how, argv + optind, true);
         return 0;
     }
-    printf("model: %llu executions\n%d passed, %d failed\n", (unsigned long long)executions_total,
-           passed_total, failed_total);
-    return failed_total == 0 ? 0 : 1;
+    return run_and_count(&how, argv + optind);
 }
