@@ -211,6 +211,16 @@ static enum bly_input_result next_of_lines(struct bly_feed *feed, bly_job **ret_
     return BLY_INPUT_RECORD;
 }
 
+static enum bly_input_result say_too_long(const struct bly_feed *feed)
+{
+    const struct bly_words *row = &feed->pack.row;
+    assert(row->count > 0);
+    bly_say_about(bly_words_at(row, 0),
+                  "with it alone, the command is longer than the %zu bytes of --max-chars",
+                  feed->pack.opts.length_max);
+    return BLY_INPUT_BROKEN;
+}
+
 enum bly_input_result bly_feed_next(struct bly_feed *feed, bly_job **ret_job)
 {
     if (feed->log != NULL) {
@@ -221,7 +231,7 @@ enum bly_input_result bly_feed_next(struct bly_feed *feed, bly_job **ret_job)
     }
     enum bly_input_result result = bly_pack_next(&feed->pack, &feed->args);
     if (result == BLY_INPUT_BROKEN) {
-        return say_broken(feed->rows.held);
+        return feed->pack.is_too_long ? say_too_long(feed) : say_broken(feed->rows.held);
     }
     if (result != BLY_INPUT_RECORD) {
         return result;

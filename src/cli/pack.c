@@ -20,6 +20,13 @@ static bool has_room(const struct bly_pack *pack, size_t cost)
     return pack->gathered_rows == 0 || used + cost <= max;
 }
 
+/* Without a length that was asked for, the kernel decides about a row that is alone. */
+static bool is_too_long(const struct bly_pack *pack, size_t cost)
+{
+    return pack->opts.is_filled && pack->opts.length_max > 0 &&
+           bly_template_base(pack->template) + cost > pack->opts.length_max;
+}
+
 static uint64_t rows_wanted(const struct bly_pack *pack)
 {
     if (pack->opts.rows_max > 0) {
@@ -46,6 +53,10 @@ static enum bly_input_result gather(struct bly_pack *pack)
             pack->has_row = true;
         }
         size_t cost = row_cost(pack);
+        if (is_too_long(pack, cost)) {
+            pack->is_too_long = true;
+            return pack->gathered_rows > 0 ? BLY_INPUT_RECORD : BLY_INPUT_BROKEN;
+        }
         if (pack->opts.is_filled && !has_room(pack, cost)) {
             return BLY_INPUT_RECORD;
         }

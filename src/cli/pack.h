@@ -29,12 +29,16 @@ struct bly_pack {
     uint64_t gathered_rows;
     size_t gathered_bytes;
     bool is_ended;
+    bool is_too_long; /* `row` alone makes a longer command than length_max */
     bool is_dealing;
     size_t dealt;       /* of the gathered arguments, those given */
     uint32_t deal_jobs; /* jobs that the others are for */
 };
 
-/* bly_pack_next: the arguments of the next job, in ret_args, which is cleared first. */
+/*
+ * bly_pack_next: the arguments of the next job, in ret_args, which is cleared first.
+ * BLY_INPUT_BROKEN: the input is, or with is_too_long a row that fits into no job.
+ */
 enum bly_input_result bly_pack_next(struct bly_pack *pack, struct bly_words *ret_args);
 
 void bly_pack_free(struct bly_pack *pack);

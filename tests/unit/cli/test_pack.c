@@ -75,9 +75,38 @@ START_TEST(filled_jobs_keep_to_the_length)
 {
     /* "echo", what ends its two words, then two bytes an argument */
     ck_assert_str_eq(JOBS("1 2 3 4 5", .is_filled = true, .length_max = 10), "1-2 3-4 5");
-    /* what fits nowhere goes alone */
-    ck_assert_str_eq(JOBS("a bbbbbbbbbbbbbbbbbbbb c", .is_filled = true, .length_max = 10),
-                     "a bbbbbbbbbbbbbbbbbbbb c");
+}
+END_TEST
+
+START_TEST(a_row_that_fits_nowhere_breaks_the_input_behind_what_came_before)
+{
+    struct bly_rows rows = {0};
+    struct bly_template t = make_template();
+    struct bly_pack pack = {
+        .opts = {.is_filled = true, .length_max = 10}, .rows = &rows, .template = &t};
+    struct bly_words args = {0};
+    rows_of(&rows, "a bbbbbbbbbbbbbbbbbbbb c");
+    ck_assert_int_eq(bly_pack_next(&pack, &args), BLY_INPUT_RECORD);
+    ck_assert_uint_eq(args.count, 1);
+    ck_assert_str_eq(bly_words_at(&args, 0), "a");
+    ck_assert_int_eq(bly_pack_next(&pack, &args), BLY_INPUT_BROKEN);
+    ck_assert(pack.is_too_long);
+    ck_assert_str_eq(bly_words_at(&pack.row, 0), "bbbbbbbbbbbbbbbbbbbb");
+    bly_words_free(&args);
+    bly_pack_free(&pack);
+    bly_rows_free(&rows);
+    bly_template_free(&t);
+}
+END_TEST
+
+START_TEST(without_a_length_asked_for_a_long_row_goes_alone)
+{
+    static char sources[BLY_PACK_LENGTH_MAX + 4];
+    memset(sources, 'b', sizeof sources - 1);
+    memcpy(sources, "a ", 2);
+    memcpy(sources + sizeof sources - 3, " c", 2);
+    const char *got = JOBS(sources, .is_filled = true);
+    ck_assert_str_eq(got, sources);
 }
 END_TEST
 
@@ -109,4 +138,7 @@ END_TEST
 
 UNIT_MAIN("cli/pack", a_job_has_one_row, a_job_has_n_rows_the_last_one_what_is_left,
           n0_makes_jobs_without_arguments, filled_jobs_take_all_that_fits,
-          filled_jobs_keep_to_the_length, the_last_arguments_are_dealt_evenly, no_rows_make_no_job)
+          filled_jobs_keep_to_the_length,
+          a_row_that_fits_nowhere_breaks_the_input_behind_what_came_before,
+          without_a_length_asked_for_a_long_row_goes_alone, the_last_arguments_are_dealt_evenly,
+          no_rows_make_no_job)
