@@ -21,8 +21,9 @@ void bly_engine_fail_output(struct bly_engine *engine)
 {
     if (errno == EPIPE) {
         bly_engine_stop(engine, STATUS_OUTPUT_GONE);
-    } else {
-        bly_say("output: %s; what follows is not shown", strerror(errno));
+    } else if (!engine->has_said_output) {
+        engine->has_said_output = true;
+        bly_say("standard output: %s; what follows is not shown", strerror(errno));
         bly_engine_stop(engine, BLY_SAY_OWN_ERROR);
     }
     bly_proc_stop_all(engine->proc);

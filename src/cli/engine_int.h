@@ -47,6 +47,7 @@ struct bly_engine {
     bool is_fed;      /* the input has ended */
     bool waits_input; /* its descriptor is watched */
     bool has_status;
+    bool has_said_output; /* why outputs cannot be shown */
     int status;
     uint64_t accepted; /* jobs that were not skipped */
     uint64_t last_seq; /* the number of the job made last */

@@ -1,13 +1,31 @@
 /* files.c: see files.h. */
 #include "files.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "mem.h"
 
 enum { READ_SIZE = 65536 };
+
+int bly_files_occupy_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0) {
+            continue;
+        }
+        /* The wrong way round: reading standard input, or writing the others, says EBADF. */
+        int got = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        if (got < 0) {
+            return -1;
+        }
+        assert(got == fd);
+    }
+    return 0;
+}
 
 /* A descriptor that someone made non-blocking is waited for, not given up. */
 static int wait_until_writable(int fd)

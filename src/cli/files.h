@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/*
+ * bly_files_occupy_standard: makes descriptors 0, 1 and 2 belong to something, so that no file that
+ * is opened later gets one of these numbers and with it what is meant for standard output. One that
+ * was closed fails with EBADF as before. 0, or -1 with errno. Call it before anything is opened.
+ */
+int bly_files_occupy_standard(void);
+
 /* bly_files_write: writes all `len` bytes. 0, or -1 with errno. */
 int bly_files_write(int fd, const void *from, size_t len);
 

@@ -1,6 +1,8 @@
 /* main.c: the command `belay`: which subcommand is meant. */
+#include <errno.h>
 #include <string.h>
 
+#include "files.h"
 #include "help.h"
 #include "run.h"
 #include "say.h"
@@ -9,9 +11,13 @@ int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "help";
     const char *topic = argc > 2 ? argv[2] : NULL;
+    if (bly_files_occupy_standard() != 0) {
+        return bly_say_about("/dev/null", "%s; a closed standard stream needs it", strerror(errno));
+    }
     if (strcmp(command, "run") == 0) {
         return bly_cli_run(argc - 1, argv + 1);
     }
+    bly_say_as("belay");
     if (strcmp(command, "help") == 0 || strcmp(command, "--help") == 0 ||
         strcmp(command, "-h") == 0) {
         return bly_cli_help(topic);

@@ -78,14 +78,45 @@ static int refuse(const struct bly_options *options, const struct bly_option *op
     return -1;
 }
 
-static int refuse_unknown(const struct bly_options *options, const char *word, int letter)
+/* The names that begin with `start`, each behind a blank. */
+static size_t add_names(const struct bly_options *options, const char *start, size_t len,
+                        struct bly_bytes *to)
 {
-    if (letter != 0 && letter < FIRST_CODE) {
-        bly_say("-%c: there is no such option; see `belay help %s`", letter, options->command);
-    } else {
-        bly_say_about(word, "there is no such option, or several begin so; see `belay help %s`",
-                      options->command);
+    size_t count = 0;
+    for (size_t i = 0; i < options->count; i++) {
+        const char *name = options->table[i].name;
+        if (name != NULL && strncmp(name, start, len) == 0) {
+            bly_bytes_print(to, " --%s", name);
+            count++;
+        }
     }
+    return count;
+}
+
+/* `word` is --NAME or --NAME=VALUE; no option has that name, or several begin with it. */
+static int refuse_name(const struct bly_options *options, const char *word)
+{
+    assert(strncmp(word, "--", 2) == 0);
+    struct bly_bytes names = {0};
+    if (add_names(options, word + 2, strcspn(word + 2, "="), &names) > 0) {
+        bly_say_about(word, "several options begin so:%s", bly_bytes_c(&names));
+    } else {
+        bly_say_about(word, "there is no such option; see `belay help %s`", options->command);
+    }
+    bly_bytes_free(&names);
+    return -1;
+}
+
+/* What getopt_long could not take: `code` is a letter, an option that got a value, or 0. */
+static int refuse_unknown(const struct bly_options *options, const char *word, int code)
+{
+    if (code >= FIRST_CODE) {
+        return refuse(options, find(options, code), NULL, "it takes no value");
+    }
+    if (code == 0) {
+        return refuse_name(options, word);
+    }
+    bly_say("-%c: there is no such option; see `belay help %s`", code, options->command);
     return -1;
 }
 

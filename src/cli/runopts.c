@@ -285,6 +285,7 @@ static const struct bly_option table[] = {
     {"keep-order", 'k', NULL, "in the order of the input", set_keep_order, 0},
     {"group", 0, NULL, "each job's output in one piece (the default)", set_grouped, 0},
     {"line-buffer", 0, NULL, "line by line, as it comes", set_lines, 0},
+    {"linebuffer", 0, NULL, NULL, set_lines, 0},
     {"lb", 0, NULL, NULL, set_lines, 0},
     {"ungroup", 'u', NULL, "as the jobs write it", set_raw, 0},
     {"tag", 0, NULL, "begin each line with the arguments and a tab", set_tag, 0},

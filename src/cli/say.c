@@ -1,6 +1,7 @@
 /* say.c: see say.h. */
 #include "say.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,19 @@ void bly_say_before(void (*fn)(void *arg), void *arg)
     before.arg = arg;
 }
 
+static const char *speaker = "belay run"; /* the command's only thread */
+
+void bly_say_as(const char *name)
+{
+    assert(name != NULL);
+    speaker = name;
+}
+
+static void begin(struct bly_bytes *line)
+{
+    bly_bytes_print(line, "%s: ", speaker);
+}
+
 static void write_line(struct bly_bytes *line)
 {
     if (before.fn != NULL) {
@@ -43,7 +57,7 @@ static void write_line(struct bly_bytes *line)
 void bly_say(const char *format, ...)
 {
     struct bly_bytes line = {0};
-    bly_bytes_text(&line, "belay run: ");
+    begin(&line);
     va_list values;
     va_start(values, format);
     add_formatted(&line, format, values);
@@ -54,7 +68,7 @@ void bly_say(const char *format, ...)
 int bly_say_about(const char *thing, const char *format, ...)
 {
     struct bly_bytes line = {0};
-    bly_bytes_text(&line, "belay run: ");
+    begin(&line);
     bly_quote_show(&line, thing, strlen(thing), BLY_SAY_SHOWN_MAX);
     bly_bytes_text(&line, ": ");
     va_list values;

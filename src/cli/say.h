@@ -11,6 +11,9 @@
 /* The status of an error of the command's own, and the most bytes of a user's text it shows. */
 enum { BLY_SAY_OWN_ERROR = 255, BLY_SAY_SHOWN_MAX = 400 };
 
+/* bly_say_as: messages begin with `name`, which stays valid, instead of "belay run". */
+void bly_say_as(const char *name);
+
 /* bly_say: writes "belay run: " and what printf would print, as one line. */
 void bly_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 
-from frame import BELAY, command, equal, main, prints, run, says
+from frame import BELAY, Ran, command, equal, main, prints, run, says
 
 
 def log_of(*args, **more):
@@ -91,7 +91,28 @@ def test_full_standard_output():
     equal(b"No space left" in done.stderr, True, done)
 
 
+def test_no_standard_output_at_all():
+    """Nothing else gets its number, and so nothing is written into the wrong file."""
+    done = subprocess.run(["sh", "-c", '"$0" run --joblog log -k echo ::: a b >&-', BELAY],
+                          capture_output=True, check=False)
+    equal(done.returncode, 255)
+    equal(done.stderr, b"belay run: standard output: Bad file descriptor; what follows is not shown\n")
+    with open("log", encoding="utf-8") as log:
+        equal([line.split("\t")[0] for line in log][0], "Seq", "the log holds lines of the log only")
+    says(command_without("<", "echo"), "standard input", "Bad file descriptor")
+    prints(command_without("2>", "echo", ":::", "a"), "a\n")
+
+
+def command_without(stream, *args):
+    """Runs `belay run ARGS` with a standard stream closed."""
+    done = subprocess.run(["sh", "-c", f'"$0" run "$@" {stream}&-', BELAY, *args], capture_output=True, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
 def test_options_that_are_wrong_or_refused():
+    says(run("--keep-order=2", "echo", ":::", "a"), "--keep-order: it takes no value")
+    says(run("--job", "2", "echo", ":::", "a"), "--job: several options begin so: --jobs --joblog\n")
+    says(run("-Z", "echo", ":::", "a"), "-Z: there is no such option")
     says(run("--no-such-option", "echo", ":::", "a"), "--no-such-option", "belay help run")
     says(run("-j", "many", "echo", ":::", "a"), "--jobs many", "none of N, N%")
     says(run("--pipe", "cat"), "--pipe", "split(1)")
@@ -104,6 +125,8 @@ def test_options_that_are_wrong_or_refused():
     says(run("-a", "no-such-file", "echo"), "no-such-file", "No such file")
     says(run("echo", ":::+", "a"), "no input source before it")
     says(run("-u", "--results", "r", "echo", ":::", "a"), "--results")
+    says(run("-X", "-s", "9", "echo", ":::", "a", "too long"), "too long", "9 bytes of --max-chars")
+    equal(command("rn").err, b"belay: rn: there is no such command; see `belay help`\n")
 
 
 def test_a_terminal_as_standard_input():

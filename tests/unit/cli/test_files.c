@@ -64,5 +64,35 @@ START_TEST(errors_are_told)
 }
 END_TEST
 
+START_TEST(closed_standard_streams_get_a_file_that_fails_as_before)
+{
+    char byte = 'x';
+    int saved[STDERR_FILENO + 1];
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        saved[fd] = fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
+        ck_assert_int_gt(saved[fd], STDERR_FILENO);
+        ck_assert_int_eq(close(fd), 0);
+    }
+    int occupied = bly_files_occupy_standard();
+    ssize_t got = bly_files_read(STDIN_FILENO, &byte, 1);
+    int read_error = errno;
+    int wrote = bly_files_write(STDOUT_FILENO, &byte, 1);
+    int write_error = errno;
+    int next = open("/dev/null", O_RDONLY);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        dup2(saved[fd], fd);
+        close(saved[fd]);
+    }
+    close(next);
+    ck_assert_int_eq(occupied, 0);
+    ck_assert_int_eq(got, -1);
+    ck_assert_int_eq(read_error, EBADF);
+    ck_assert_int_eq(wrote, -1);
+    ck_assert_int_eq(write_error, EBADF);
+    ck_assert_int_gt(next, STDERR_FILENO);
+}
+END_TEST
+
 UNIT_MAIN("cli/files", writing_to_a_non_blocking_pipe_waits_for_its_reader,
-          a_file_that_is_too_large_is_refused, errors_are_told)
+          a_file_that_is_too_large_is_refused, errors_are_told,
+          closed_standard_streams_get_a_file_that_fails_as_before)
