@@ -9,8 +9,10 @@
 #include "feed.h"
 #include "files.h"
 #include "joblog.h"
+#include "mem.h"
 #include "resume.h"
 #include "say.h"
+#include "tag.h"
 
 enum { STATUS_OUTPUT_GONE = 141 };
 
@@ -20,9 +22,14 @@ static void wait_for(int fd)
     (void)poll(&pollfd, 1, -1);
 }
 
-static int print(const bly_job *job, struct bly_bytes *text)
+static int print(const bly_job *job, const struct bly_template *tag, struct bly_bytes *text)
 {
+    char *mark = bly_tag_make(tag, job);
     bly_bytes_clear(text);
+    if (mark != NULL) {
+        bly_bytes_print(text, "%s\t", mark);
+        bly_mem_free(mark);
+    }
     bly_job_show(job, text);
     bly_bytes_byte(text, '\n');
     if (bly_files_write(STDOUT_FILENO, text->at, text->len) == 0) {
@@ -38,7 +45,8 @@ static int print_all(const struct bly_runopts *opts, struct bly_feed *feed,
                      const struct bly_joblog *log)
 {
     struct bly_bytes text = {0};
-    int status = 0;
+    struct bly_template tag = {0};
+    int status = bly_tag_open(&tag, opts);
     enum bly_input_result result = BLY_INPUT_WAIT;
     while (status == 0 && result != BLY_INPUT_END) {
         bly_job *job = NULL;
@@ -46,7 +54,7 @@ static int print_all(const struct bly_runopts *opts, struct bly_feed *feed,
         if (result == BLY_INPUT_RECORD) {
             job->slot = 1;
             if (bly_resume_verdict(opts->resume, log, job, &text) != BLY_RESUME_SKIP) {
-                status = print(job, &text);
+                status = print(job, &tag, &text);
             }
             bly_job_free(job);
         } else if (result == BLY_INPUT_WAIT) {
@@ -55,6 +63,7 @@ static int print_all(const struct bly_runopts *opts, struct bly_feed *feed,
             status = BLY_SAY_OWN_ERROR;
         }
     }
+    bly_template_free(&tag);
     bly_bytes_free(&text);
     return status;
 }

@@ -28,6 +28,8 @@ def test_tags_on_every_line():
     ran = run("-k", "--tag", "echo 1; echo 2; echo x >&2; :", ":::", "a", "b c")
     equal(ran.out, b"a\t1\na\t2\nb c\t1\nb c\t2\n")
     equal(ran.err, b"a\tx\nb c\tx\n")
+    prints(run("--dry-run", "--tag", "echo", ":::", "a", "b c"), "a\techo a\nb c\techo 'b c'\n")
+    prints(run("--dry-run", "--tagstring", "n{#}", "echo", ":::", "a"), "n1\techo a\n")
     prints(run("-k", "--tagstring", "{#}:{/}", "echo", "x", ":::", "/p/a", "/p/b"),
            "1:a\tx /p/a\n2:b\tx /p/b\n")
 
