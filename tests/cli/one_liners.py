@@ -62,7 +62,7 @@ def test_job_log_and_what_failed_again():
     with open("jl", encoding="utf-8") as log:
         rows = [line.rstrip("\n").split("\t") for line in log]
     equal(len(rows), 6, rows)
-    equal([(row[0], row[6], row[8]) for row in rows[4:]],
+    equal(sorted((row[0], row[6], row[8]) for row in rows[4:]),
           [("2", "1", "echo 1; exit 1"), ("3", "2", "echo 2; exit 2")])
 
 

@@ -207,36 +207,56 @@ START_TEST(jobs_that_want_the_same_limits_all_get_them)
 }
 END_TEST
 
+enum { JOBS = 12, ROUNDS = 200 };
+
+static uint32_t draw(uint32_t *seed, uint32_t below)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return (*seed >> 16) % below;
+}
+
+/* A job that wants some of three limits. */
+static void ask_for_some(struct asker *asker, uint32_t *seed)
+{
+    static const char *const names[] = {"a=2", "b", "c=3"};
+    uint32_t set = draw(seed, 7) + 1;
+    const char *texts[4] = {0};
+    for (int bit = 0, at = 0; bit < 3; bit++) {
+        if ((set >> bit & 1) != 0) {
+            texts[at++] = names[bit];
+        }
+    }
+    ck_assert_ptr_null(declare(&asker->permits, texts));
+    asker->turns = ask(asker);
+}
+
+/* One of the jobs that hold what they want; NULL when there is none. */
+static struct asker *one_that_runs(struct asker *askers, uint32_t *seed)
+{
+    struct asker *found = NULL;
+    for (int i = 0; i < JOBS; i++) {
+        bool is_running = askers[i].turns == 1 && askers[i].permits.count > 0;
+        if (is_running && (found == NULL || draw(seed, 2) == 0)) {
+            found = &askers[i];
+        }
+    }
+    return found;
+}
+
 /* Every history of a few jobs on a few limits ends with each of them served once. */
 START_TEST(all_are_served_in_random_histories)
 {
-    enum { JOBS = 12, ROUNDS = 200 };
-    static const char *const names[] = {"a=2", "b", "c=3"};
     uint32_t seed = 1;
     open_limits();
     for (int round = 0; round < ROUNDS; round++) {
         struct asker askers[JOBS] = {0};
         for (int i = 0; i < JOBS; i++) {
-            seed = seed * 1664525 + 1013904223;
-            uint32_t set = (seed >> 16) % 7 + 1;
-            const char *texts[4] = {0};
-            for (int bit = 0, at = 0; bit < 3; bit++) {
-                if ((set >> bit & 1) != 0) {
-                    texts[at++] = names[bit];
-                }
-            }
-            ck_assert_ptr_null(declare(&askers[i].permits, texts));
-            askers[i].turns = ask(&askers[i]);
+            ask_for_some(&askers[i], &seed);
         }
         for (int left = JOBS; left > 0; left--) {
-            int pick = -1;
-            for (int i = 0; i < JOBS; i++) {
-                seed = seed * 1664525 + 1013904223;
-                bool may = askers[i].turns == 1 && askers[i].permits.count > 0;
-                pick = may && (pick < 0 || (seed >> 16) % 2 == 0) ? i : pick;
-            }
-            ck_assert_msg(pick >= 0, "round %d: nobody of %d can run", round, left);
-            leave(&askers[pick]);
+            struct asker *running = one_that_runs(askers, &seed);
+            ck_assert_msg(running != NULL, "round %d: nobody of %d can run", round, left);
+            leave(running);
         }
         for (int i = 0; i < JOBS; i++) {
             ck_assert_int_eq(askers[i].turns, 1);
