@@ -38,8 +38,9 @@ def test_lines_come_as_they_are_written():
     ran = run("-j2", "--line-buffer", "echo {} 1; sleep {}; echo {} 2", ":::", "0.4", "0")
     equal(sorted(lines(ran.out)), ["0 1", "0 2", "0.4 1", "0.4 2"])
     equal(lines(ran.out)[-1], "0.4 2")
-    prints(run("-j2", "--lb", "-k", "echo {} 1; sleep {}; echo {} 2", ":::", "0.2", "0"),
-           "0.2 1\n0.2 2\n0 1\n0 2\n")
+    for name in ("--lb", "--linebuffer"):
+        prints(run("-j2", name, "-k", "echo {} 1; sleep {}; echo {} 2", ":::", "0.2", "0"),
+               "0.2 1\n0.2 2\n0 1\n0 2\n")
     with subprocess.Popen([BELAY, "run", "--lb", "echo {}; sleep 100; :", ":::", "a"],
                           stdout=subprocess.PIPE) as process:
         equal(process.stdout.readline(), b"a\n")
