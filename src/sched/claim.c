@@ -29,6 +29,7 @@ belay_claim *bly_claim_create(belay_sched *sched, bool is_ticket)
 
 belay_claim *bly_claim_spare_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_list *link = bly_list_pop_front(&sched->spares);
     if (link == NULL) {
         return NULL;
@@ -39,6 +40,7 @@ belay_claim *bly_claim_spare_locked(belay_sched *sched)
 
 void bly_claim_keep_locked(belay_sched *sched, belay_claim *claim, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert(claim->job == NULL && !claim->has_permit);
     /* acquire and release, with the other unrefs: the last one sees what all did before. */
     if (bly_fetch_sub(&claim->refs, 1u, BLY_ACQ_REL) != 1) {
@@ -61,6 +63,7 @@ bool bly_claim_is_free(const belay_claim *claim)
 
 void bly_claim_begin_locked(belay_sched *sched, belay_claim *claim, bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_state_move(&bly_job_states, &job->state, BLY_JOB_RUNNING);
     bly_assert(claim->job == NULL && bly_claim_is_free(claim));
     claim->job = job;
@@ -93,6 +96,7 @@ void bly_claim_begin_locked(belay_sched *sched, belay_claim *claim, bly_job *job
 
 void bly_claim_signal_locked(belay_sched *sched, bly_job *job, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert(job->state == BLY_JOB_RUNNING);
     if (job->is_canceled) {
         return;

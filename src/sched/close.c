@@ -49,6 +49,7 @@ static bool is_open(const bly_gate *gate)
 
 void bly_close_check_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (sched->state != BLY_CLOSING) {
         return;
     }
@@ -70,6 +71,7 @@ void bly_close_check_locked(belay_sched *sched)
 
 bool bly_close_begin_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (sched->state != BLY_CLOSING) {
         return false;
     }
@@ -88,6 +90,7 @@ bool bly_close_begin_locked(belay_sched *sched)
  */
 static bly_job *take_any_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bool takes_all = sched->how == BELAY_CLOSE_DISCARD;
     bly_job *job = bly_store_first(&sched->store, BLY_IN_FUTURE);
     if (job == NULL && takes_all) {
@@ -107,6 +110,7 @@ static bly_job *take_any_locked(belay_sched *sched)
 /* What is owed goes where the collector does not look again. */
 static void keep_owed_locked(belay_sched *sched, bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (job->state == BLY_JOB_PENDING) {
         bly_to_due_locked(sched, job);
     } else {
@@ -117,6 +121,7 @@ static void keep_owed_locked(belay_sched *sched, bly_job *job)
 
 static void bury_doomed_locked(belay_sched *sched, bly_job *job, bly_list *doomed, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (job->state == BLY_JOB_HELD) {
         bly_detach_held_locked(job);
     } else {

@@ -14,6 +14,7 @@
 
 void bly_uncount_locked(belay_sched *sched, bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (job->is_counted) {
         job->is_counted = false;
         bly_assert(sched->coming > 0);
@@ -45,6 +46,7 @@ static const uint8_t reasons[] = {[BLY_JOB_COMPLETED] = BELAY_DROP_ENDED,
 
 bool bly_bury_locked(belay_sched *sched, bly_job *job, uint32_t state, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bool has_run_out = state == BLY_JOB_COMPLETED || state == BLY_JOB_FAILED;
     bly_uncount_locked(sched, job);
     bly_state_move(&bly_job_states, &job->state, state);
@@ -69,6 +71,7 @@ bool bly_bury_locked(belay_sched *sched, bly_job *job, uint32_t state, bly_after
 
 static void bury_and_drop_locked(belay_sched *sched, bly_job *job, uint32_t state, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (bly_bury_locked(sched, job, state, after)) {
         bly_deliver_push(&job->task);
     }
@@ -76,6 +79,7 @@ static void bury_and_drop_locked(belay_sched *sched, bly_job *job, uint32_t stat
 
 void bly_drop_pending_locked(belay_sched *sched, bly_job *job, uint32_t state, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_unqueue_locked(sched, job);
     bly_store_unname(&sched->store, job);
     bury_and_drop_locked(sched, job, state, after);
@@ -91,6 +95,7 @@ void bly_detach_held_locked(bly_job *held)
 
 void bly_drop_held_locked(belay_sched *sched, bly_job *job, uint32_t state, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_detach_held_locked(job);
     bury_and_drop_locked(sched, job, state, after);
 }
@@ -98,6 +103,7 @@ void bly_drop_held_locked(belay_sched *sched, bly_job *job, uint32_t state, bly_
 /* The running version's place under its id goes to the one held back behind it, if there is one. */
 static void pass_id_on_locked(belay_sched *sched, bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_job *held = job->other;
     bly_store_unname(&sched->store, job);
     if (held != NULL) {
@@ -114,6 +120,7 @@ static void pass_id_on_locked(belay_sched *sched, bly_job *job)
 static uint32_t state_after_locked(const belay_sched *sched, const bly_job *job, bool has_failed,
                                    int64_t next_ns)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     uint32_t ran_out = has_failed ? BLY_JOB_FAILED : BLY_JOB_COMPLETED;
     if (job->series == NULL) {
         return ran_out;
@@ -133,6 +140,7 @@ static uint32_t state_after_locked(const belay_sched *sched, const bly_job *job,
 static void end_version_locked(belay_sched *sched, bly_job *job, bool has_failed, int64_t next_ns,
                                bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     uint32_t state = state_after_locked(sched, job, has_failed, next_ns);
     if (state == BLY_JOB_PENDING) {
         job->slot_ns = next_ns;
@@ -146,6 +154,7 @@ static void end_version_locked(belay_sched *sched, bly_job *job, bool has_failed
 
 void bly_end_locked(belay_sched *sched, belay_claim *claim, int64_t next_ns, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_job *job = claim->job;
     bool has_run = claim->occurrence != 0;
     bool has_failed = has_run && claim->status != 0;

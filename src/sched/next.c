@@ -32,12 +32,14 @@ enum { LOOK_SLEEP = 1, LOOK_NEEDS_CLAIM = 2 };
 
 static bly_waiter *leader_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_list *link = bly_list_first(&sched->waiters);
     return link == NULL ? NULL : bly_container(link, bly_waiter, link);
 }
 
 void bly_lead_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_waiter *leader = leader_locked(sched);
     int64_t at = bly_earliest_locked(sched);
     if (leader != NULL && at != sched->leader_ns) {
@@ -48,6 +50,7 @@ void bly_lead_locked(belay_sched *sched)
 
 void bly_wake_all_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_list_each (link, &sched->waiters) {
         bly_unpark(bly_container(link, bly_waiter, link)->parker, sched->clock);
     }
@@ -56,6 +59,7 @@ void bly_wake_all_locked(belay_sched *sched)
 /* The thread sleeps no more. Its successor as the leader knows of no time yet. */
 static void leave_queue_locked(belay_sched *sched, struct request *request)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_list *link = &request->waiter.link;
     if (!bly_list_is_linked(link)) {
         return;
@@ -68,6 +72,7 @@ static void leave_queue_locked(belay_sched *sched, struct request *request)
 
 static void join_queue_locked(belay_sched *sched, struct request *request)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (!bly_list_is_linked(&request->waiter.link)) {
         bly_list_push_back(&sched->waiters, &request->waiter.link);
     }
@@ -83,6 +88,7 @@ static void join_queue_locked(belay_sched *sched, struct request *request)
 /* Nothing can be claimed now: what the caller is told, or LOOK_SLEEP. */
 static int nothing_due_locked(const belay_sched *sched, const struct request *request)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (bly_is_all_given_locked(sched)) {
         return BELAY_ECLOSED;
     }
@@ -98,6 +104,7 @@ static int nothing_due_locked(const belay_sched *sched, const struct request *re
 /* Claims, or says why not. */
 static int look_locked(belay_sched *sched, struct request *request)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (sched->mode == BLY_STARTED || sched->mode == BLY_STARTING) {
         return BELAY_EBUSY;
     }

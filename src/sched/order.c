@@ -15,11 +15,13 @@
 /* Nothing pending will run any more, collected or not. */
 static bool is_discarding_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     return sched->state != BLY_OPEN && sched->how == BELAY_CLOSE_DISCARD;
 }
 
 bool bly_is_doomed_locked(const belay_sched *sched, const bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (sched->state == BLY_OPEN || job->state == BLY_JOB_RUNNING) {
         return false;
     }
@@ -28,6 +30,7 @@ bool bly_is_doomed_locked(const belay_sched *sched, const bly_job *job)
 
 void bly_to_due_locked(belay_sched *sched, bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert(job->run_at_ns <= sched->last_now);
     job->claims_before = sched->claims;
     job->due_before = bly_store_count(&sched->store, BLY_IN_DUE);
@@ -37,6 +40,7 @@ void bly_to_due_locked(belay_sched *sched, bly_job *job)
 
 void bly_enter_locked(belay_sched *sched, bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_state_move(&bly_job_states, &job->state, BLY_JOB_PENDING);
     /* What a closing scheduler still owes waits where its collector has been already. */
     if (sched->state != BLY_OPEN && !bly_is_doomed_locked(sched, job)) {
@@ -48,6 +52,7 @@ void bly_enter_locked(belay_sched *sched, bly_job *job)
 
 void bly_unqueue_locked(belay_sched *sched, bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert(job->state == BLY_JOB_PENDING);
     if (job->where == BLY_IN_DUE) {
         bly_list_remove(&job->link);
@@ -58,12 +63,14 @@ void bly_unqueue_locked(belay_sched *sched, bly_job *job)
 /* The first of the future that is not dropped by a close; NULL: none. */
 static bly_job *future_head_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_job *job = bly_store_first(&sched->store, BLY_IN_FUTURE);
     return job == NULL || bly_is_doomed_locked(sched, job) ? NULL : job;
 }
 
 int64_t bly_earliest_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (is_discarding_locked(sched)) {
         return BELAY_FOREVER;
     }
@@ -75,6 +82,7 @@ int64_t bly_earliest_locked(const belay_sched *sched)
 
 bool bly_is_all_given_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (sched->state == BLY_OPEN) {
         return false;
     }
@@ -86,6 +94,7 @@ bool bly_is_all_given_locked(const belay_sched *sched)
 /* With aging: moves what has come due, at most a batch, to its own order. */
 static void move_due_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     for (uint32_t moved = 0; moved < BLY_BATCH; moved++) {
         bly_job *job = future_head_locked(sched);
         if (job == NULL || job->run_at_ns > sched->last_now) {
@@ -98,6 +107,7 @@ static void move_due_locked(belay_sched *sched)
 
 bly_job *bly_pick_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (is_discarding_locked(sched)) {
         return NULL;
     }
@@ -119,12 +129,14 @@ bly_job *bly_pick_locked(belay_sched *sched)
 /* Whether the executor should be sent a ticket as soon as something is due. */
 static bool may_probe_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     return sched->mode == BLY_STARTED && !sched->is_executor_closed && !sched->is_probing &&
            sched->running_count < sched->running_max;
 }
 
 static void plan_started_locked(belay_sched *sched, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     int64_t at = may_probe_locked(sched) ? bly_earliest_locked(sched) : BELAY_FOREVER;
     if (at <= sched->last_now) {
         sched->is_probing = true;
@@ -143,6 +155,7 @@ static void plan_started_locked(belay_sched *sched, bly_after *after)
 
 void bly_plan_locked(belay_sched *sched, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert_deep(sched->store.live > DEEP_MAX || bly_store_is_sound(&sched->store));
     bly_assert_debug(sched->coming <= sched->store.live);
     if (sched->state == BLY_CLOSED) {

@@ -86,6 +86,7 @@ void bly_leave(belay_sched *sched, bly_after *after)
 
 void bly_unpin_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert(sched->pins > 0);
     sched->pins--;
 }
@@ -151,9 +152,9 @@ int belay_sched_create(const belay_sched_opts *from, belay_sched **ret_sched)
 
 static void free_spares(belay_sched *sched)
 {
-    belay_claim *claim = NULL;
-    while ((claim = bly_claim_spare_locked(sched)) != NULL) {
-        bly_free(claim);
+    bly_list *link = NULL;
+    while ((link = bly_list_pop_front(&sched->spares)) != NULL) {
+        bly_free(bly_container(link, belay_claim, link));
     }
 }
 
@@ -182,6 +183,7 @@ int belay_sched_destroy(belay_sched *sched)
 /* Why a version cannot be stored; 0: it can. */
 static int check_schedule_locked(const belay_sched *sched, const bly_job *old, bool no_replace)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (sched->state != BLY_OPEN) {
         return BELAY_ECLOSED;
     }
@@ -199,6 +201,7 @@ static int check_schedule_locked(const belay_sched *sched, const bly_job *old, b
 /* The version is held back behind the running one. */
 static int hold_locked(belay_sched *sched, bly_job *running, bly_job *job, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     int result = BELAY_STILL_RUNNING;
     if (running->other != NULL) {
         bly_drop_held_locked(sched, running->other, BLY_JOB_REPLACED, after);
@@ -215,6 +218,7 @@ static int hold_locked(belay_sched *sched, bly_job *running, bly_job *job, bly_a
 
 static int admit_locked(belay_sched *sched, bly_job *old, bly_job *job, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     job->sched = sched;
     job->version = ++sched->last_version;
     job->submitted_ns = sched->last_now;
@@ -236,6 +240,7 @@ static int admit_locked(belay_sched *sched, bly_job *old, bly_job *job, bly_afte
 
 bly_job *bly_find_locked(const belay_sched *sched, const bly_id *id)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_job *job = bly_store_find(&sched->store, id);
     return job == NULL || bly_is_doomed_locked(sched, job) ? NULL : job;
 }
@@ -244,6 +249,7 @@ bly_job *bly_find_locked(const belay_sched *sched, const bly_id *id)
 static int store_locked(belay_sched *sched, const bly_id *id, bool no_replace, bly_job *job,
                         bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     /* First of all, since the lock may be given up for it. */
     bool has_room = job != NULL && bly_store_grow(&sched->store, &sched->lock) == 0;
     bly_job *old = bly_find_locked(sched, id);
@@ -285,6 +291,7 @@ int belay_sched_schedule(belay_sched *sched, belay_id id, const belay_job *from,
 /* The running version is told, and a series has no further occurrence. */
 static int stop_running_locked(belay_sched *sched, bly_job *job, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_claim_signal_locked(sched, job, after);
     bly_uncount_locked(sched, job);
     return BELAY_STILL_RUNNING;

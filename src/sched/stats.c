@@ -41,6 +41,7 @@ static uint32_t band_of(int16_t priority)
 
 void bly_count_claim_locked(belay_sched *sched, const bly_job *job)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     belay_sched_metrics *counts = &sched->counts;
     int64_t since = job->run_at_ns > job->submitted_ns ? job->run_at_ns : job->submitted_ns;
     int64_t late = sched->last_now > since ? sched->last_now - since : 0;
@@ -67,6 +68,7 @@ void bly_count_claim_locked(belay_sched *sched, const bly_job *job)
 
 static int64_t oldest_due_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     const bly_job *job = bly_store_first(&sched->store, BLY_IN_FUTURE);
     const bly_list *link = bly_list_first(&sched->due);
     if (link != NULL) {
@@ -82,6 +84,7 @@ static int64_t oldest_due_locked(const belay_sched *sched)
 
 static uint64_t due_locked(const belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     uint32_t moved = bly_store_count(&sched->store, BLY_IN_DUE);
     if (moved >= BLY_DUE_COUNT_MAX) {
         return BLY_DUE_COUNT_MAX;
@@ -116,6 +119,7 @@ int belay_sched_stats(belay_sched *sched, belay_sched_metrics *ret_metrics)
 
 static void fill_info_locked(const belay_sched *sched, const bly_job *job, belay_job_info *info)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bool is_running = job->state == BLY_JOB_RUNNING;
     const bly_job *held = is_running ? job->other : NULL;
     info->state = is_running ? BELAY_JOB_RUNNING : BELAY_JOB_PENDING;

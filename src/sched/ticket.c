@@ -27,6 +27,7 @@
 /* The probe is where it was going, or nowhere. */
 static void probe_over_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert(sched->is_probing);
     sched->is_probing = false;
 }
@@ -44,6 +45,7 @@ static void give_permit_back(belay_claim *ticket)
 /* The ticket has no job and no permit any more: it pins the scheduler no longer. */
 static void retire_locked(belay_sched *sched, belay_claim *ticket, bly_after *after)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (ticket != NULL) {
         bly_claim_keep_locked(sched, ticket, after);
     }
@@ -53,6 +55,7 @@ static void retire_locked(belay_sched *sched, belay_claim *ticket, bly_after *af
 /* The timer calls for the retry, or, when nothing is due any more, at the head's time. */
 static void arm_retry_locked(belay_sched *sched)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     int64_t at = bly_earliest_locked(sched);
     if (at <= sched->last_now) {
         at = belay_time_add(sched->last_now, BELAY_SCHED_TICKET_RETRY_NS);
@@ -156,6 +159,7 @@ static void drop_ticket(belay_task *task, int why)
 /* Gives the ticket the best due job. False: there is none, or no room for one more to run. */
 static bool take_locked(belay_sched *sched, belay_claim *ticket)
 {
+    bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     if (sched->running_count >= sched->running_max || sched->is_executor_closed) {
         return false;
     }
