@@ -9,7 +9,9 @@
  * jobs due at once, each one who claims calls in the next.
  *
  * A sleeper stands in the queue until it has taken the lock again: the queue keeps the scheduler
- * from being CLOSED, and so from being destroyed under a thread that has just been woken.
+ * from being CLOSED, and so from being destroyed under a thread that has just been woken. One that
+ * has passed over a slot, which may have been the last thing alive, pins the scheduler until it has
+ * looked again.
  */
 #include "sched/sched_int.h"
 
@@ -25,6 +27,7 @@ struct request {
     bly_waiter waiter;
     uint32_t passes; /* slots that were claimed and passed over */
     bool has_slept;
+    bool has_pin; /* the scheduler is pinned until the next look */
 };
 
 /* Results of a look besides those of belay_sched_next. */
@@ -135,6 +138,10 @@ static int look(belay_sched *sched, struct request *request)
     bly_after after = {0};
     bly_mutex_lock(&sched->lock);
     bly_seen_locked(sched, now);
+    if (request->has_pin) {
+        request->has_pin = false;
+        bly_unpin_locked(sched);
+    }
     int result = look_locked(sched, request);
     if (request->has_slept && result != LOOK_NEEDS_CLAIM) {
         request->has_slept = false;
@@ -160,6 +167,8 @@ static void pass(belay_sched *sched, struct request *request, int64_t next_ns)
     bly_after after = {0};
     bly_claim_pass(request->claim);
     bly_mutex_lock(&sched->lock);
+    sched->pins++;
+    request->has_pin = true;
     bly_end_locked(sched, request->claim, next_ns, &after);
     bly_plan_locked(sched, &after);
     bly_leave(sched, &after);

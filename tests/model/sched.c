@@ -30,6 +30,7 @@ typedef struct world {
     int second_result;
     belay_job_handle handle;
     belay_claim *claim; /* atomic: of a job that another thread ends; NULL before it runs */
+    uint32_t is_asked;  /* atomic: the last slot of the series has been passed over */
 } world;
 
 static world *now;
@@ -333,6 +334,38 @@ static void destroy_while_the_end_returns(void *arg)
     belay_model_join(one);
 }
 
+static int64_t no_more(void *arg, int64_t slot_ns, int64_t now_ns)
+{
+    (void)arg;
+    (void)slot_ns;
+    (void)now_ns;
+    bly_store(&now->is_asked, 1u, BLY_RELEASE);
+    return BELAY_FOREVER;
+}
+
+/* A waiting thread passes over the last slot there is; the scheduler ends while it does. */
+static void destroy_while_a_slot_is_passed_over(void *arg)
+{
+    (void)arg;
+    open_world();
+    belay_job job = {.size = sizeof job,
+                     .run_at_ns = bly_monotonic_ns() - DELAY_NS,
+                     .fn = run_job,
+                     .drop = drop_job,
+                     .arg = &now->versions[0],
+                     .next = no_more,
+                     .missed = BELAY_MISSED_SKIP,
+                     .late_max_ns = 1};
+    belay_model_check(belay_sched_schedule(now->sched, BELAY_ID(7), &job, NULL) == 0);
+    now->versions[0].accepted = now->versions[0].is_series = 1;
+    int one = belay_model_start(wait_and_run, NULL);
+    while (bly_load(&now->is_asked, BLY_ACQUIRE) == 0) {
+        bly_yield();
+    }
+    close_world();
+    belay_model_join(one);
+}
+
 /* Started on a pool: tickets, and a pool that is told to stop at once. */
 
 static belay_exec *pool;
@@ -395,6 +428,7 @@ const scenario sched_scenarios[] = {
     SCHED("close-wakes-the-followers", close_wakes_the_followers, 2),
     SCHED("done-against-return", done_against_return, 3),
     SCHED("destroy-while-the-end-returns", destroy_while_the_end_returns, 3),
+    SCHED("destroy-while-a-slot-is-passed-over", destroy_while_a_slot_is_passed_over, 3),
     SCHED("ticket-against-cancel", ticket_against_cancel, 2),
     SCHED("ticket-refused", ticket_refused, 2),
     {.name = NULL},
