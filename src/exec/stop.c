@@ -7,6 +7,7 @@
  * TERMINATED, calls on_terminated, and stores has_ended, its last touch of the pool. The first
  * awaiter (or destroy) after that joins the threads, the others wait for it to have done so.
  */
+#include "deliver/deliver.h"
 #include "exec/exec_int.h"
 #include "exec/wait.h"
 
@@ -35,6 +36,10 @@ void bly_exec_worker_left(belay_exec *exec)
     bly_futex_wake(has_ended, BLY_WAKE_ALL);
 }
 
+/*
+ * Callbacks of what the tokens complete wait until this thread has left the pool: they may destroy
+ * it, and destroy waits for those who are inside.
+ */
 static int close_down(belay_exec *exec, bool is_now)
 {
     if (exec == NULL) {
@@ -45,6 +50,7 @@ static int close_down(belay_exec *exec, bool is_now)
     if (!is_worker) {
         bly_exec_enter(exec);
     }
+    bool is_outermost = bly_deliver_hold();
     if (bly_life_close(&exec->life, is_now)) {
         bly_idle_wake_all(&exec->idle);
     }
@@ -54,6 +60,7 @@ static int close_down(belay_exec *exec, bool is_now)
     if (!is_worker) {
         bly_exec_leave(exec);
     }
+    bly_deliver_release(is_outermost);
     return 0;
 }
 

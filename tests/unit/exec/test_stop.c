@@ -475,6 +475,68 @@ START_TEST(pools_with_few_tasks_come_and_go)
 }
 END_TEST
 
+/* --- A pool that ends inside its own shutdown. --- */
+
+typedef struct firable {
+    belay_cancel *token;
+    event begun;
+} firable;
+
+static int until_fired(void *arg)
+{
+    firable *self = arg;
+    event_add(&self->begun, 1);
+    while (!belay_cancel_is_fired(self->token)) {
+        bly_yield();
+    }
+    return 0;
+}
+
+static int do_nothing(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+/* Inline, on the thread whose shutdown_now fired the token. */
+static void destroy_at_its_end(belay_future *future, int result, int status, void *arg)
+{
+    (void)future;
+    (void)status;
+    belay_exec **exec = arg;
+    ck_assert_int_eq(result, BELAY_ECANCELED);
+    int ended = BELAY_EAGAIN;
+    while (ended == BELAY_EAGAIN) {
+        bly_yield();
+        ended = belay_exec_await_termination(*exec, BELAY_NOW);
+    }
+    ck_assert_int_eq(ended, 0);
+    ck_assert_int_eq(belay_exec_destroy(*exec), 0);
+    *exec = NULL;
+}
+
+START_TEST(a_callback_of_what_shutdown_now_fires_may_destroy_the_pool)
+{
+    belay_exec *exec = pool_of(1);
+    belay_exec *other = pool_of(1);
+    firable one = {.token = NULL};
+    holder busy;
+    belay_future *queued = NULL;
+    ck_assert_int_eq(belay_cancel_create(NULL, 0, &one.token), 0);
+    hold_worker(other, &busy);
+    ck_assert_int_eq(belay_exec_call(exec, until_fired, &one, NULL, one.token, NULL), 0);
+    event_await(&one.begun, 1);
+    ck_assert_int_eq(belay_exec_call(other, do_nothing, NULL, NULL, one.token, &queued), 0);
+    ck_assert_int_eq(belay_future_then(queued, NULL, destroy_at_its_end, &exec), 0);
+    ck_assert_int_eq(belay_exec_shutdown_now(exec), 0);
+    ck_assert_ptr_null(exec);
+    belay_future_unref(queued);
+    belay_cancel_unref(one.token);
+    release_worker(&busy);
+    (void)pool_end(other);
+}
+END_TEST
+
 UNIT_MAIN("exec/stop", a_pool_that_was_never_used_ends_at_once,
           what_was_accepted_runs_and_what_comes_later_is_refused,
           shutdown_lets_every_descendant_of_accepted_tasks_run,
@@ -487,5 +549,6 @@ UNIT_MAIN("exec/stop", a_pool_that_was_never_used_ends_at_once,
           a_pool_may_be_destroyed_while_the_shutdown_that_ended_it_returns,
           destroy_waits_for_calls_that_other_threads_are_inside_of,
           no_thread_of_the_pool_waits_for_its_end, an_inline_callback_does_not_wait_for_the_end,
+          a_callback_of_what_shutdown_now_fires_may_destroy_the_pool,
           await_ends_after_on_terminated_has_returned,
           destroy_alone_waits_for_on_terminated_and_joins, pools_with_few_tasks_come_and_go)
