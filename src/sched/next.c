@@ -211,6 +211,18 @@ static int serve(belay_sched *sched, struct request *request)
     }
 }
 
+/* False: there is no memory for one. The request can only look, then, and perhaps need not sleep. */
+static bool find_bed(struct request *request)
+{
+    request->waiter.parker = bly_parker_self();
+    if (request->waiter.parker == NULL) {
+        request->deadline_ns = BELAY_NOW;
+        return false;
+    }
+    bly_parker_reset(request->waiter.parker);
+    return true;
+}
+
 int belay_sched_next(belay_sched *sched, int64_t deadline_ns, belay_claim **ret_claim,
                      int64_t *ret_next_ns)
 {
@@ -218,14 +230,11 @@ int belay_sched_next(belay_sched *sched, int64_t deadline_ns, belay_claim **ret_
         return BELAY_EINVAL;
     }
     struct request request = {.deadline_ns = deadline_ns};
-    if (deadline_ns != BELAY_NOW) {
-        request.waiter.parker = bly_parker_self();
-        if (request.waiter.parker == NULL) {
-            return BELAY_ENOMEM;
-        }
-        bly_parker_reset(request.waiter.parker);
-    }
+    bool can_sleep = deadline_ns == BELAY_NOW || find_bed(&request);
     int result = serve(sched, &request);
+    if (result == BELAY_EAGAIN && !can_sleep) {
+        result = BELAY_ENOMEM;
+    }
     if (result == 0) {
         *ret_claim = request.claim;
     } else if ((result == BELAY_EAGAIN || result == BELAY_ETIMEDOUT) && ret_next_ns != NULL) {

@@ -190,6 +190,27 @@ START_TEST(next_without_memory_claims_nothing)
 }
 END_TEST
 
+START_TEST(next_without_memory_to_sleep_says_first_what_needs_no_sleep)
+{
+    belay_claim *claim = NULL;
+    make_started(1);
+    fail_at(0, true);
+    ck_assert_int_eq(belay_sched_next(test_sched, BELAY_FOREVER, &claim, NULL), BELAY_EBUSY);
+    fail_no_more();
+    unmake();
+    make();
+    probe self = {0};
+    ck_assert_int_eq(put(1, &self, 10, 0), 0);
+    fail_at(0, true);
+    ck_assert_int_eq(belay_sched_next(test_sched, BELAY_FOREVER, &claim, NULL), BELAY_ENOMEM);
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
+    ck_assert_int_eq(belay_sched_next(test_sched, BELAY_FOREVER, &claim, NULL), BELAY_ECLOSED);
+    ck_assert_int_ge(failures, 2);
+    fail_no_more();
+    unmake();
+}
+END_TEST
+
 START_TEST(start_fails_whole_at_every_allocation)
 {
     int k = 0;
@@ -348,7 +369,9 @@ END_TEST
 
 UNIT_MAIN("sched/fault", create_fails_whole_at_every_allocation,
           schedule_fails_whole_at_every_allocation, want_of_memory_is_the_last_of_the_errors,
-          next_without_memory_claims_nothing, start_fails_whole_at_every_allocation,
-          ticket_without_memory_is_as_a_refused_one, two_who_ask_for_the_first_token_get_the_same,
+          next_without_memory_claims_nothing,
+          next_without_memory_to_sleep_says_first_what_needs_no_sleep,
+          start_fails_whole_at_every_allocation, ticket_without_memory_is_as_a_refused_one,
+          two_who_ask_for_the_first_token_get_the_same,
           schedules_that_cross_while_the_store_grows_are_all_stored,
           calls_while_a_close_collects_see_it_done)
