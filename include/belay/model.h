@@ -1,10 +1,10 @@
 /*
  * belay/model.h: the explorer: runs a concurrent scenario under every schedule that matters.
  *
- * Link with libbelay_model instead of libbelay and define BELAY_MODEL: then every lock, wait and
- * atomic operation of belay, and of code written with belay/seam.h, is a point where the explorer
- * chooses who runs. Threads are fibers of the calling thread, the clock is virtual, and nothing
- * sleeps. A run that fails prints one line that replays it, byte for byte.
+ * Link with libbelay_model (`./dev build model`) instead of libbelay and define BELAY_MODEL: then
+ * every lock, wait and atomic operation of belay, and of code written with belay/seam.h, is a point
+ * where the explorer chooses who runs. Threads are fibers of the calling thread, the clock is
+ * virtual, and nothing sleeps. A run that fails prints a trace that replays it, byte for byte.
  */
 #ifndef BELAY_MODEL_H
 #define BELAY_MODEL_H
@@ -54,7 +54,7 @@ typedef struct belay_model_result {
  * belay_model_run: runs fn(arg) as the first thread of one execution after another until it fails,
  * all is explored, or a bound is reached. fn creates threads with belay_model_start, ends them with
  * belay_model_join, and frees what it made: what is left over is a leak and fails the execution.
- * On failure the message, the replay line and a table with a column a thread go to standard output.
+ * On failure the message, the trace and a table with a column a thread go to standard output.
  * Returns 0 when no execution failed. Errors: BELAY_EINVAL, BELAY_ENOMEM, BELAY_EBUSY (called from
  * inside a run), BELAY_ECANCELED (an execution failed; *ret_result says how).
  * Context: one thread of the process at a time.

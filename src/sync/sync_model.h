@@ -16,7 +16,6 @@
 #define BLY_WAKE_ALL UINT32_MAX
 
 /* Plain accesses, checked for races. */
-void bly_model_plain(const void *ptr, unsigned size, bool is_write, const char *where);
 #define bly_read(ptr) (bly_model_plain(ptr, sizeof *(ptr), false, BLY_WHERE), *(ptr))
 #define bly_write(ptr, value)                                                                      \
     (bly_model_plain(ptr, sizeof *(ptr), true, BLY_WHERE), (void)(*(ptr) = (value)))
@@ -47,7 +46,6 @@ unsigned bly_locks_held(void);
 
 int bly_model_futex_wait(uint32_t *word, uint32_t expected, int64_t until_ns, const char *where);
 void bly_model_futex_wake(uint32_t *word, uint32_t count, const char *where);
-void bly_model_yield(const char *where);
 #define bly_futex_wait(word, expected, until_ns)                                                   \
     bly_model_futex_wait(word, expected, until_ns, BLY_WHERE)
 #define bly_futex_wake(word, count) bly_model_futex_wake(word, count, BLY_WHERE)

@@ -110,6 +110,7 @@ static bool run_once(const scenario *test, const settings *how, unsigned strateg
         return true;
     }
     if (result.has_failed) {
+        printf("  replay: ./dev model %s --replay '%s'\n", test->name, result.trace);
         complain(test, result.message);
         return false;
     }

@@ -33,6 +33,8 @@ uint64_t bly_model_rmw(void *ptr, enum bly_model_rmw op, uint64_t operand, unsig
 bool bly_model_cas(void *ptr, void *expected, uint64_t desired, unsigned size, int ok_order,
                    int fail_order, const char *where);
 void bly_model_fence(int order, const char *where);
+void bly_model_plain(const void *ptr, unsigned size, bool is_write, const char *where);
+void bly_model_yield(const char *where);
 
 #ifdef __cplusplus
 }

@@ -169,8 +169,8 @@ static void report_failure(const char *name, belay_model_result *result, void (*
     snprintf(result->trace, sizeof result->trace, "%s",
              model_trace_format(model.decisions, model.decision_count));
     if (opts.is_quiet == 0) {
-        printf("%s: %s%s\n  replay: ./dev model %s --replay '%s'\n", name, message,
-               is_same ? "" : " (the replay differs)", name, result->trace);
+        printf("%s: %s%s\n  trace: '%s'\n", name, message, is_same ? "" : " (the replay differs)",
+               result->trace);
         model_trace_print_table();
         fflush(stdout);
     }
