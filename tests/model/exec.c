@@ -312,6 +312,29 @@ static void future_then_against_set(void *arg)
     close_future();
 }
 
+static belay_cancel *call_token;
+
+static void fire_token(void *arg)
+{
+    (void)arg;
+    (void)belay_cancel_fire(call_token); /* the pool may have been faster */
+}
+
+/* A token fired by its owner and by the pool, before, while and after its call is claimed. */
+static void token_against_shutdown_now(void *arg)
+{
+    (void)arg;
+    open_pool(1);
+    belay_model_check(belay_cancel_create(NULL, 0, &call_token) == 0);
+    belay_model_check(
+        belay_exec_call(now->exec, call_fn, NULL, call_drop, call_token, &now->future) == 0);
+    run_against(fire_token, shut_down_now);
+    belay_cancel_unref(call_token);
+    int result = belay_future_wait(now->future, BELAY_FOREVER, NULL);
+    belay_model_check(result == 0 || result == BELAY_ECANCELED || result == BELAY_ECLOSED);
+    close_future();
+}
+
 /* Groups. */
 
 static void spawn_member(void *arg)
@@ -338,6 +361,32 @@ static void group_spawn_against_cancel(void *arg)
     (void)belay_group_wait(now->group, BELAY_FOREVER, &status);
     uint32_t ends = bly_load(&now->calls, BLY_RELAXED) + bly_load(&now->drops, BLY_RELAXED);
     belay_model_check(ends == (now->result == 0 ? 1 : 0));
+    belay_model_check(belay_group_destroy(now->group) == 0);
+    close_pool();
+}
+
+static void wait_group(void *arg)
+{
+    (void)arg;
+    int status = 0;
+    belay_model_check(belay_group_wait(now->group, BELAY_FOREVER, &status) == 0);
+    belay_model_check(status == 0 || status == 7 || status == BELAY_ECANCELED);
+    uint32_t ends = bly_load(&now->calls, BLY_RELAXED) + bly_load(&now->drops, BLY_RELAXED);
+    belay_model_check(ends == 1);
+}
+
+/* Both waiters are told of the end, whoever of them makes the group ready again. */
+static void group_waited_for_by_two(void *arg)
+{
+    open_pool(1);
+    belay_model_check(belay_group_create(now->exec, NULL, 0, &now->group) == 0);
+    spawn_member(NULL);
+    int canceler = arg != NULL ? belay_model_start(cancel_group, NULL) : -1;
+    run_against(wait_group, wait_group);
+    if (canceler >= 0) {
+        belay_model_join(canceler);
+        belay_model_check(belay_group_wait(now->group, BELAY_FOREVER, NULL) == 0);
+    }
     belay_model_check(belay_group_destroy(now->group) == 0);
     close_pool();
 }
@@ -448,6 +497,12 @@ const scenario exec_scenarios[] = {
     POOL("future-cancel-against-claim", future_cancel_against_claim, 2),
     POOL("future-then-against-set", future_then_against_set, 2),
     POOL("group-spawn-against-cancel", group_spawn_against_cancel, 2),
+    POOL("token-against-shutdown-now", token_against_shutdown_now, 2),
+    POOL("group-waited-for-by-two", group_waited_for_by_two, 2),
+    {.name = "exec/group-canceled-under-two-waiters",
+     .fn = group_waited_for_by_two,
+     .arg = &now,
+     .opts = {.preemptions = 2, .spurious = 1}},
     DEQUE("last-element", last_element),
     DEQUE("two-thieves", two_thieves),
     DEQUE("three-thieves", three_thieves),

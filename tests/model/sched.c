@@ -411,6 +411,37 @@ static void ticket_refused(void *arg)
     close_started();
 }
 
+static void drain_pool(void *arg)
+{
+    (void)arg;
+    (void)belay_exec_shutdown(pool);
+}
+
+/* The pool ends while the scheduler still owes what is due: it ends as well, whatever ran. */
+static void drain_with_a_pool_that_ends(void *arg)
+{
+    (void)arg;
+    open_started();
+    int one = belay_model_start(drain_pool, NULL);
+    (void)schedule_at(0, 0, NULL);
+    close_drain(NULL);
+    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
+    belay_model_join(one);
+    close_started();
+}
+
+/* A canceled series on a pool, replaced meanwhile. */
+static void started_series_canceled_and_replaced(void *arg)
+{
+    (void)arg;
+    open_started();
+    (void)schedule_at(0, 0, belay_every);
+    int one = belay_model_start(cancel_id, NULL);
+    replace_id(NULL);
+    belay_model_join(one);
+    close_started();
+}
+
 #define SCHED(title, function, bound)                                                              \
     {                                                                                              \
         .name = "sched/" title, .fn = function, .opts = {.preemptions = bound, .spurious = 1 }     \
@@ -431,5 +462,7 @@ const scenario sched_scenarios[] = {
     SCHED("destroy-while-a-slot-is-passed-over", destroy_while_a_slot_is_passed_over, 3),
     SCHED("ticket-against-cancel", ticket_against_cancel, 2),
     SCHED("ticket-refused", ticket_refused, 2),
+    SCHED("drain-with-a-pool-that-ends", drain_with_a_pool_that_ends, 2),
+    SCHED("started-series-canceled-and-replaced", started_series_canceled_and_replaced, 2),
     {.name = NULL},
 };
