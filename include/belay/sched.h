@@ -271,8 +271,8 @@ BELAY_API int belay_sched_close(belay_sched *sched, unsigned how);
 /*
  * belay_sched_await: waits until the scheduler is closed and all has ended: nothing pending or
  * running, every drop returned. It may be destroyed then, by any thread.
- * Errors: BELAY_EINVAL, BELAY_EDEADLK (from a job or drop of this scheduler, or from an inline
- *         callback), BELAY_ETIMEDOUT (nothing is changed; BELAY_NOW asks) (in this order).
+ * Errors: BELAY_EINVAL, BELAY_EDEADLK (from a job, its next or a drop of this scheduler, or from an
+ *         inline callback), BELAY_ETIMEDOUT (nothing is changed; BELAY_NOW asks) (in this order).
  * Context: any thread but those; may block.
  */
 BELAY_API int belay_sched_await(belay_sched *sched, int64_t deadline_ns);

@@ -194,16 +194,26 @@ static void watch_exits(void)
     bly_local_at_exit(BLY_LOCAL_SCHED, end_at_exit);
 }
 
+void bly_claim_inside(belay_claim *claim)
+{
+    claim->outer = bly_local_get(BLY_LOCAL_SCHED);
+    bly_local_set(BLY_LOCAL_SCHED, claim);
+}
+
+void bly_claim_outside(belay_claim *claim)
+{
+    bly_assert(bly_local_get(BLY_LOCAL_SCHED) == claim);
+    bly_local_set(BLY_LOCAL_SCHED, claim->outer);
+}
+
 bool bly_claim_call(belay_claim *claim)
 {
     static bly_once watch_once;
     bly_once_run(&watch_once, watch_exits);
     bly_assert_debug(bly_locks_held() == 0);
-    claim->outer = bly_local_get(BLY_LOCAL_SCHED);
-    bly_local_set(BLY_LOCAL_SCHED, claim);
+    bly_claim_inside(claim);
     int status = claim->job->fn(claim, claim->job->arg);
-    bly_assert(bly_local_get(BLY_LOCAL_SCHED) == claim);
-    bly_local_set(BLY_LOCAL_SCHED, claim->outer);
+    bly_claim_outside(claim);
     if (status != BELAY_PENDING && take_report(claim)) {
         (void)report(claim, status);
     }

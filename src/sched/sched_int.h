@@ -53,7 +53,7 @@ struct belay_claim {
     belay_sched *sched;
     bly_job *job;         /* constant from the claim to the end */
     bly_list link;        /* lock: in `running` or `told`, or among the spares */
-    belay_claim *outer;   /* its thread, while in fn: the claim whose fn called this one */
+    belay_claim *outer;   /* its thread, inside a function: the claim whose function called it */
     belay_cancel *token;  /* lock: made when asked for */
     uint32_t refs;        /* atomic: the occurrence's own, and the users' */
     uint32_t phase;       /* atomic: BLY_CLAIM_… */
@@ -223,6 +223,13 @@ bool bly_claim_take(belay_claim *claim);
  * false: touch nothing.
  */
 bool bly_claim_call(belay_claim *claim);
+
+/*
+ * bly_claim_inside, bly_claim_outside: the thread is inside a function of the claimed job from here
+ * to there. Nobody else is.
+ */
+void bly_claim_inside(belay_claim *claim);
+void bly_claim_outside(belay_claim *claim);
 
 /* bly_claim_signal_locked: the running version is told to stop. */
 void bly_claim_signal_locked(belay_sched *sched, bly_job *job, bly_after *after);

@@ -48,7 +48,9 @@ int64_t belay_after_each(void *arg, int64_t slot_ns, int64_t now_ns)
 static int64_t ask(const bly_job *job, int64_t slot_ns, int64_t now_ns)
 {
     bly_series *series = job->series;
+    bly_claim_inside(job->claim);
     int64_t next = series->next(arg_of(series), slot_ns, now_ns);
+    bly_claim_outside(job->claim);
     return next > slot_ns ? next : BELAY_FOREVER;
 }
 

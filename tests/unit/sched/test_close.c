@@ -450,6 +450,36 @@ START_TEST(awaiters_wake_when_the_last_job_ends)
 }
 END_TEST
 
+static int64_t await_in_next(void *arg, int64_t slot_ns, int64_t now_ns)
+{
+    (void)slot_ns;
+    (void)now_ns;
+    *(int *)arg = belay_sched_await(test_sched, BELAY_FOREVER);
+    return BELAY_FOREVER;
+}
+
+/* After the run, or instead of it when the slot is too late to be run. */
+START_TEST(next_of_a_series_may_not_await_its_scheduler)
+{
+    for (int is_late = 0; is_late <= 1; is_late++) {
+        make();
+        int result = 0;
+        probe self = {0};
+        belay_job job = job_of(&self, 0, 0);
+        job.next = await_in_next;
+        job.next_arg = &result;
+        job.missed = is_late ? BELAY_MISSED_SKIP : BELAY_MISSED_ONCE;
+        job.late_max_ns = is_late;
+        ck_assert_int_eq(belay_sched_schedule(test_sched, BELAY_ID(1), &job, NULL), 0);
+        advance(10);
+        ck_assert_int_eq(run_due(), !is_late);
+        ck_assert_int_eq(result, BELAY_EDEADLK);
+        unmake();
+        ck_assert_int_eq(self.drops, 1);
+    }
+}
+END_TEST
+
 UNIT_MAIN("sched/close", close_refuses_what_it_does_not_know,
           discard_drops_all_that_has_not_started_in_key_order,
           drain_owes_what_is_due_and_drops_the_rest, dropped_by_a_close_is_gone_for_every_call,
@@ -458,6 +488,7 @@ UNIT_MAIN("sched/close", close_refuses_what_it_does_not_know,
           cancel_during_next_ends_the_series, job_may_close_its_scheduler_but_not_await_it,
           started_job_may_close_its_scheduler,
           job_inside_a_job_may_not_await_the_outer_one_s_scheduler,
+          next_of_a_series_may_not_await_its_scheduler,
           scheduler_is_closed_when_every_drop_has_returned, started_drain_runs_what_is_due_and_ends,
           ticket_on_its_way_keeps_the_scheduler_from_being_closed,
           drain_with_aging_runs_what_is_due_in_its_order,
