@@ -55,8 +55,9 @@ typedef struct belay_model_result {
  * all is explored, or a bound is reached. fn creates threads with belay_model_start, ends them with
  * belay_model_join, and frees what it made: what is left over is a leak and fails the execution.
  * On failure the message, the trace and a table with a column a thread go to standard output.
- * Returns 0 when no execution failed. Errors: BELAY_EINVAL, BELAY_ENOMEM, BELAY_EBUSY (called from
- * inside a run), BELAY_ECANCELED (an execution failed; *ret_result says how).
+ * Returns 0 when no execution failed. Errors: BELAY_EINVAL (of the arguments), BELAY_EBUSY (called
+ * from inside a run), BELAY_ENOMEM, BELAY_EINVAL (`replay` is no trace), BELAY_ECANCELED (an
+ * execution failed; *ret_result says how); in this order.
  * Context: one thread of the process at a time.
  */
 int belay_model_run(const char *name, const belay_model_opts *opts, belay_model_result *ret_result,
@@ -83,7 +84,7 @@ unsigned belay_model_choose(unsigned options);
 void belay_model_fail(const char *message, const char *file, int line);
 
 /*
- * belay_model_invariant: fn(arg) is called after every step of the execution, on no thread's
+ * belay_model_invariant: fn(arg) is called before every operation of the execution, on no thread's
  * account; it may read, and call belay_model_check. NULL ends it. Context: inside a run.
  */
 void belay_model_invariant(void (*fn)(void *arg), void *arg);
