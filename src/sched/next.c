@@ -211,7 +211,7 @@ static int serve(belay_sched *sched, struct request *request)
     }
 }
 
-/* False: there is no memory for one. The request can only look, then, and perhaps need not sleep. */
+/* False: there is no memory for one. The request can then only look, and may not need to sleep. */
 static bool find_bed(struct request *request)
 {
     request->waiter.parker = bly_parker_self();
