@@ -227,8 +227,10 @@ BELAY_API int belay_group_wait(belay_group *group, int64_t deadline_ns, int *ret
 BELAY_API int belay_group_cancel(belay_group *group);
 
 /*
- * belay_group_destroy: frees a group without members; NULL is allowed.
- * Errors: BELAY_EBUSY (it has members). Context: any thread; never blocks for long.
+ * belay_group_destroy: frees a group without members; NULL is allowed. Every belay_group_wait of it
+ * has returned before: one that is on its way out may still look at the group.
+ * Errors: BELAY_EBUSY (it has members, or somebody sleeps in a wait for it).
+ * Context: any thread; never blocks for long.
  */
 BELAY_API int belay_group_destroy(belay_group *group);
 

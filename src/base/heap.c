@@ -189,11 +189,6 @@ void bly_heap_remove(bly_heap *heap, void *element)
     }
 }
 
-void bly_heap_rekey(bly_heap *heap, void *element, bly_heap_key key)
-{
-    settle(heap, checked_place(heap, element), (heap_slot){key, element});
-}
-
 bly_heap_key bly_heap_key_of(const bly_heap *heap, const void *element)
 {
     return slot_at(heap, checked_place(heap, element))->key;

@@ -46,9 +46,6 @@ void *bly_heap_pop(bly_heap *heap);
 /* bly_heap_remove: removes an element that is in the heap. */
 void bly_heap_remove(bly_heap *heap, void *element);
 
-/* bly_heap_rekey: gives an element that is in the heap another key. */
-void bly_heap_rekey(bly_heap *heap, void *element, bly_heap_key key);
-
 /* bly_heap_key_of: the key of an element that is in the heap. */
 bly_heap_key bly_heap_key_of(const bly_heap *heap, const void *element);
 

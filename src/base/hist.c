@@ -38,17 +38,6 @@ void bly_hist_add(bly_hist *hist, uint64_t value)
     }
 }
 
-void bly_hist_merge(bly_hist *hist, const bly_hist *from)
-{
-    for (uint32_t i = 0; i < BLY_HIST_BUCKETS; i++) {
-        hist->bucket[i] += from->bucket[i];
-    }
-    hist->count += from->count;
-    if (from->max > hist->max) {
-        hist->max = from->max;
-    }
-}
-
 /* ceil(count * permille / 1000), without the product that might not fit. */
 static uint64_t rank_of(uint64_t count, unsigned permille)
 {

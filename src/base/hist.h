@@ -22,9 +22,6 @@ typedef struct bly_hist {
 /* bly_hist_add: counts one number. */
 void bly_hist_add(bly_hist *hist, uint64_t value);
 
-/* bly_hist_merge: adds everything in `from`. */
-void bly_hist_merge(bly_hist *hist, const bly_hist *from);
-
 /*
  * bly_hist_quantile: a number that at least `permille` thousandths of all are not above: the upper
  * end of the bucket where that many are reached, at most `max`; 0 when nothing was added.

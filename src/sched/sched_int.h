@@ -40,11 +40,10 @@ typedef struct bly_waiter {
 
 /* The phase bits of a claim. Each is set once, but for IN_FN, which is cleared once. */
 enum {
-    BLY_CLAIM_RUN = 1,      /* somebody has the right to call fn */
-    BLY_CLAIM_IN_FN = 2,    /* fn is being called */
-    BLY_CLAIM_DONE = 4,     /* somebody has the right to say the status */
-    BLY_CLAIM_REPORTED = 8, /* the status is there */
-    BLY_CLAIM_ENDED = 16    /* the occurrence is over; job is not looked at any more */
+    BLY_CLAIM_RUN = 1,     /* somebody has the right to call fn */
+    BLY_CLAIM_IN_FN = 2,   /* fn is being called */
+    BLY_CLAIM_DONE = 4,    /* somebody has the right to say the status */
+    BLY_CLAIM_REPORTED = 8 /* the status is there */
 };
 
 struct belay_claim {

@@ -87,18 +87,6 @@ START_TEST(edges_of_powers_of_two_keep_their_order)
 }
 END_TEST
 
-START_TEST(merge_is_as_if_all_had_been_added)
-{
-    static bly_hist left, right;
-    for (uint64_t value = 0; value < 3000; value++) {
-        bly_hist_add(&hist, value * value);
-        bly_hist_add(value % 3 == 0 ? &left : &right, value * value);
-    }
-    bly_hist_merge(&left, &right);
-    ck_assert_mem_eq(&left, &hist, sizeof hist);
-}
-END_TEST
-
 UNIT_MAIN("base/hist", empty_histogram_is_all_zero, small_numbers_are_exact,
           one_number_is_every_quantile, quantiles_are_within_an_eighth_of_the_sorted_samples,
-          edges_of_powers_of_two_keep_their_order, merge_is_as_if_all_had_been_added)
+          edges_of_powers_of_two_keep_their_order)
