@@ -103,8 +103,9 @@ START_TEST(without_a_length_asked_for_a_long_row_goes_alone)
 {
     static char sources[BLY_PACK_LENGTH_MAX + 4];
     memset(sources, 'b', sizeof sources - 1);
-    memcpy(sources, "a ", 2);
-    memcpy(sources + sizeof sources - 3, " c", 2);
+    sources[0] = 'a';
+    sources[1] = sources[sizeof sources - 3] = ' ';
+    sources[sizeof sources - 2] = 'c';
     const char *got = JOBS(sources, .is_filled = true);
     ck_assert_str_eq(got, sources);
 }
