@@ -64,17 +64,39 @@ static int make_template(struct bly_feed *feed)
     return 0;
 }
 
-static const char *jsonl_name(const struct bly_runopts *opts)
+static bool is_jsonl(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot != NULL && strcmp(dot, ".jsonl") == 0;
+}
+
+/* Cuts `:::: NAME.jsonl` off the end of the words, where that is their only source. */
+static const char *cut_jsonl(char **words)
+{
+    size_t count = 0;
+    while (words[count] != NULL && strncmp(words[count], ":::", 3) != 0) {
+        count++;
+    }
+    bool is_last = words[count] != NULL && strcmp(words[count], "::::") == 0 &&
+                   words[count + 1] != NULL && words[count + 2] == NULL;
+    if (!is_last || !is_jsonl(words[count + 1])) {
+        return NULL;
+    }
+    words[count] = NULL;
+    return words[count + 1];
+}
+
+/* The file of JSON Lines that the batch is read from, NULL for other sources. */
+static const char *jsonl_name(const struct bly_runopts *opts, char **words)
 {
     if (opts->jsonl != NULL) {
         return opts->jsonl;
     }
     if (opts->files.count == 1) {
         const char *name = bly_words_at(&opts->files, 0);
-        const char *dot = strrchr(name, '.');
-        return dot != NULL && strcmp(dot, ".jsonl") == 0 ? name : NULL;
+        return is_jsonl(name) ? name : NULL;
     }
-    return NULL;
+    return opts->files.count == 0 ? cut_jsonl(words) : NULL;
 }
 
 static int open_lines(struct bly_feed *feed, const char *name, char **words)
@@ -109,7 +131,7 @@ int bly_feed_open(struct bly_feed *feed, const struct bly_runopts *opts, char **
                   uint32_t jobs)
 {
     *feed = (struct bly_feed){.opts = opts, .start_ns = find_start(opts)};
-    const char *jsonl = jsonl_name(opts);
+    const char *jsonl = jsonl_name(opts, words);
     int status = jsonl != NULL ? open_lines(feed, jsonl, words)
                                : bly_sources_build(opts, words, &feed->command, &feed->rows);
     if (status == 0) {

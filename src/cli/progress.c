@@ -12,6 +12,8 @@
 
 enum { COLUMNS_DEFAULT = 80, COLUMNS_LEAST = 20, HUNDRED = 100 };
 
+#define SECOND_NS INT64_C(1000000000)
+
 static const char clear_line[] = "\r\033[K";
 
 void bly_progress_init(struct bly_progress *progress, int fd, bool has_bar, bool has_eta,
@@ -46,8 +48,10 @@ static void add_counts(const struct bly_progress *progress, const struct bly_pro
     bly_bytes_print(to, ", %" PRIu32 " running", state->running);
     if (progress->has_eta && tally->total >= tally->done && tally->done > 0) {
         double each = (double)(state->now_ns - progress->start_ns) / (double)tally->done;
+        int64_t left_ns = (int64_t)(each * (double)(tally->total - tally->done));
+        int64_t seconds = left_ns / SECOND_NS + (left_ns % SECOND_NS > 0);
         bly_bytes_text(to, ", ");
-        bly_duration_show(to, (int64_t)(each * (double)(tally->total - tally->done)));
+        bly_duration_show(to, seconds * SECOND_NS);
         bly_bytes_text(to, " left");
     }
 }

@@ -147,7 +147,9 @@ static const char *set_jobs(void *target, const char *value)
 static const char *set_load(void *target, const char *value)
 {
     struct bly_runopts *opts = target;
-    return bly_number_amount(value, true, &opts->load);
+    const char *why = bly_number_amount(value, true, &opts->load);
+    bool is_signed = opts->load.kind == BLY_AMOUNT_PLUS || opts->load.kind == BLY_AMOUNT_MINUS;
+    return why != NULL || is_signed ? "it is neither N nor N%, of the CPUs" : NULL;
 }
 
 static const char *set_memory_free(void *target, const char *value)

@@ -87,9 +87,13 @@ static int add_option_files(const struct bly_runopts *opts, struct bly_rows *row
     return 0;
 }
 
-static int add_standard_input(const struct bly_runopts *opts, struct bly_rows *rows)
+static int add_standard_input(const struct bly_runopts *opts, const struct bly_words *command,
+                              struct bly_rows *rows)
 {
     if (isatty(STDIN_FILENO)) {
+        if (command->count == 0) {
+            bly_say("usage: belay run [OPTION...] [COMMAND...] [::: ARG...] [:::: FILE...]");
+        }
         bly_say("standard input: a terminal, and there are no arguments; "
                 "write belay run CMD ::: ARG..., or see `belay help run`");
         return BLY_SAY_OWN_ERROR;
@@ -115,7 +119,7 @@ int bly_sources_build(const struct bly_runopts *opts, char **words, struct bly_w
         status = add_separated(opts, rows, &words);
     }
     if (status == 0 && rows->source_count == 0) {
-        status = add_standard_input(opts, rows);
+        status = add_standard_input(opts, command, rows);
     }
     return status;
 }

@@ -97,7 +97,7 @@ def test_json_lines():
                         '{"cmd": "echo $X", "env": {"X": "y z"}}\n'
                         '{"cmd": ["printf", {"b64": "/w=="}]}\n')
     expected = b"a  b\nc\nd\ny z\n\xfflast\n"
-    for how in (("--jsonl", "jobs.jsonl"), ("-a", "jobs.jsonl")):
+    for how in (("--jsonl", "jobs.jsonl"), ("-a", "jobs.jsonl"), ("::::", "jobs.jsonl")):
         ran = run("-j1", *how)
         equal((ran.out, ran.status), (expected, 0), ran)
     write("args", '["a", "b"]\n{"args": ["c d", "e"]}\n')

@@ -115,6 +115,7 @@ def test_options_that_are_wrong_or_refused():
     says(run("-Z", "echo", ":::", "a"), "-Z: there is no such option")
     says(run("--no-such-option", "echo", ":::", "a"), "--no-such-option", "belay help run")
     says(run("-j", "many", "echo", ":::", "a"), "--jobs many", "none of N, N%")
+    says(run("--load", "+1", "echo", ":::", "a"), "--load +1", "neither N nor N%")
     says(run("--pipe", "cat"), "--pipe", "split(1)")
     says(run("-S", "host", "echo"), "--sshlogin", "ssh HOST belay run")
     says(run("--transfer", "echo"), "--transfer", "rsync")

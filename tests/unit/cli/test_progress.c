@@ -31,6 +31,8 @@ START_TEST(what_is_left_is_told_from_what_is_done)
 {
     ck_assert_str_eq(format(false, true, (struct bly_tally){.done = 2, .total = 8}, 80),
                      "2/8 done, 3 running, 30 s left");
+    ck_assert_str_eq(format(false, true, (struct bly_tally){.done = 3, .total = 8}, 80),
+                     "3/8 done, 3 running, 17 s left");
 }
 END_TEST
 
