@@ -121,8 +121,9 @@ static bool fails_with(const model_decision *decisions, uint32_t count, const ch
 }
 
 /*
- * Turns decisions to 0 while the failure stays. A change is kept as the execution then made its
- * decisions, since an option that no longer exists counts as 0.
+ * Turns decisions to 0, from the last one on, while the failure stays, until no change is kept or
+ * too many were tried. A given decision whose option does not exist any more counts as 0, so each
+ * attempt is a whole execution. Returns the number of decisions up to the last that is not 0.
  */
 static uint32_t minimise(model_decision *best, uint32_t count, const char *message,
                          void (*fn)(void *), void *arg)
