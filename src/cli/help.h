@@ -1,14 +1,13 @@
-/* help.h: the texts of `belay help` and `belay completions`. Context: writes to stdout. */
+/* help.h: what a command is about, on standard output. Context: the command's only thread. */
 #ifndef BLY_CLI_HELP_H
 #define BLY_CLI_HELP_H
 
-/* bly_cli_help: prints what the command, or the topic (NULL: none), is about. The exit status. */
-int bly_cli_help(const char *topic);
+#include "commands.h"
 
-/* bly_help_version: prints the version. The exit status. */
-int bly_help_version(void);
+/* bly_help_command: prints usage, text and options of a command. The exit status. */
+int bly_help_command(const struct bly_command *command);
 
-/* bly_help_completions: prints the completions for bash. The exit status. */
-int bly_help_completions(const char *shell);
+/* bly_help_print: prints a text, whole. The exit status. */
+int bly_help_print(const struct bly_bytes *text);
 
 #endif

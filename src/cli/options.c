@@ -15,13 +15,19 @@ struct made {
     char letters[2 * BLY_OPTIONS_MAX + 3];
 };
 
-/* What getopt_long wants to know. "+:" stops at the first word and tells a missing value apart. */
+/*
+ * What getopt_long wants to know. "+" stops at the first word, "-" would give words as options; ":"
+ * tells a missing value apart.
+ */
 static void make(const struct bly_options *options, struct made *made)
 {
     assert(options->count <= BLY_OPTIONS_MAX);
     size_t longs = 0;
-    size_t letters = 2;
-    memcpy(made->letters, "+:", 2);
+    size_t letters = 0;
+    if (!options->are_anywhere) {
+        made->letters[letters++] = '+';
+    }
+    made->letters[letters++] = ':';
     for (size_t i = 0; i < options->count; i++) {
         const struct bly_option *option = &options->table[i];
         if (option->name != NULL) {
@@ -142,13 +148,12 @@ int bly_options_parse(const struct bly_options *options, int argc, char **argv, 
     opterr = 0;
     optind = 0; /* 0 makes glibc begin anew */
     for (;;) {
-        int at = optind > 0 ? optind : 1;
         int code = getopt_long(argc, argv, made.letters, made.longs, NULL);
         if (code == -1) {
             break;
         }
         if (code == '?') {
-            return refuse_unknown(options, argv[at], optopt);
+            return refuse_unknown(options, argv[optind - 1], optopt);
         }
         const struct bly_option *option = find(options, code == ':' ? optopt : code);
         assert(option != NULL);
@@ -187,13 +192,19 @@ static void add_line(const struct bly_option *option, struct bly_bytes *to)
     bly_bytes_print(to, "%s\n", option->help);
 }
 
+bool bly_option_is_listed(const struct bly_option *option)
+{
+    bool is_option = option->name != NULL || option->letter != 0;
+    return is_option && option->help != NULL && option->instead == NULL;
+}
+
 void bly_options_help(const struct bly_options *options, struct bly_bytes *to)
 {
     for (size_t i = 0; i < options->count; i++) {
         const struct bly_option *option = &options->table[i];
         if (option->name == NULL && option->letter == 0) {
             bly_bytes_print(to, "\n%s\n", option->help);
-        } else if (option->help != NULL && option->instead == NULL) {
+        } else if (bly_option_is_listed(option)) {
             add_line(option, to);
         }
     }
@@ -203,9 +214,7 @@ void bly_options_names(const struct bly_options *options, struct bly_bytes *to, 
 {
     for (size_t i = 0; i < options->count; i++) {
         const struct bly_option *option = &options->table[i];
-        bool is_option = option->name != NULL || option->letter != 0;
-        bool is_listed = is_option && option->help != NULL && option->instead == NULL;
-        if (!is_listed || (with_value && option->arg == NULL)) {
+        if (!bly_option_is_listed(option) || (with_value && option->arg == NULL)) {
             continue;
         }
         if (option->name != NULL) {

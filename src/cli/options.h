@@ -29,12 +29,16 @@ struct bly_options {
     const struct bly_option *table;
     size_t count;
     const char *command; /* "run" */
+    bool are_anywhere;   /* also behind words, up to "--"; else only before the first word */
 };
 
+/* bly_option_is_listed: it is offered: in the help, and to completions. */
+bool bly_option_is_listed(const struct bly_option *option);
+
 /*
- * bly_options_parse: takes the options at the beginning of argv[1…] into `target`; *ret_rest is the
- * index of the first word that is none. 0, or -1 after a message that names option, reason and next
- * step.
+ * bly_options_parse: takes the options among argv[1…] into `target`; *ret_rest is the index of the
+ * first word that is none (where options may be anywhere, the words are moved behind them). 0, or
+ * -1 after a message that names option, reason and next step.
  */
 int bly_options_parse(const struct bly_options *options, int argc, char **argv, void *target,
                       int *ret_rest);

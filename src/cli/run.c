@@ -1,10 +1,9 @@
-/* run.c: see run.h. */
-#include "run.h"
-
+/* run.c: `belay run`. */
 #include <inttypes.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "cpus.h"
 #include "dry.h"
 #include "engine.h"
@@ -14,6 +13,27 @@
 
 /* What proc keeps open: four descriptors a job, and 32. */
 enum { FDS_A_JOB = 4, FDS_BESIDE = 32, FDS_UNLIMITED = 65536 };
+
+static const char about[] =
+    "Runs the command for each argument: of ::: ARG..., of the lines of :::: FILE..., of -a FILE, "
+    "or\n"
+    "of standard input. Several sources are combined, :::+ and ::::+ go along with the one "
+    "before.\n"
+    "One word is a shell line; several words are executed as they are; without a command each "
+    "line\n"
+    "of the input is a shell line.\n"
+    "\n"
+    "In the command: {} the argument, {.} without extension, {/} base name, {//} folder, {/.} "
+    "base\n"
+    "name without extension, {#} job number, {%} slot, {1} {2} {1/.} ... of argument n. Without "
+    "any\n"
+    "of these, the argument is added at the end. Arguments are quoted where a shell reads them.\n";
+
+static const char about_status[] = "Exit status: 0 all well; 1 to 100 so many jobs failed; 101 "
+                                   "more; 255 an error of belay itself;\n"
+                                   "with --halt the status of the job, or the percentage. A job's "
+                                   "own: 124 its time ran out, 126 not\n"
+                                   "runnable, 127 not found, 128+N ended by signal N.\n";
 
 /* How many jobs at once the descriptor limit allows. */
 static uint32_t jobs_possible(void)
@@ -63,14 +83,25 @@ static int run_batch(const struct bly_runopts *opts, char **words)
                         : bly_engine_run(opts, words, jobs, possible);
 }
 
-int bly_cli_run(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct bly_runopts opts = {.input = {.delimiter = '\n'}};
     int rest = 0;
     int status = BLY_SAY_OWN_ERROR;
     if (bly_options_parse(bly_runopts_table(), argc, argv, &opts, &rest) == 0) {
-        status = opts.has_help ? bly_cli_help("run") : run_batch(&opts, argv + rest);
+        status = opts.has_help ? bly_help_command(&bly_command_run) : run_batch(&opts, argv + rest);
     }
     bly_runopts_free(&opts);
     return status;
 }
+
+const struct bly_command bly_command_run = {
+    .name = "run",
+    .summary = "run a command for each of many arguments",
+    .usage = "[OPTION...] [COMMAND...] [::: ARG...] [:::: FILE...]",
+    .about = about,
+    .about_status = about_status,
+    .options = bly_runopts_table,
+    .operands = BLY_OPERANDS_COMMAND,
+    .run = run,
+};

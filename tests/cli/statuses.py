@@ -144,22 +144,5 @@ def test_messages_hold_no_control_characters():
     says(ran, "\\x1b[31m\\xe2\\x80\\xaered", "not found", status=1)
 
 
-def test_help_version_completions():
-    for topic in ((), ("run",)):
-        ran = command("help", *topic)
-        equal((ran.status, ran.err), (0, b""), topic)
-    for option in (b"--jobs", b"--halt", b"--joblog", b"--jsonl"):
-        equal(option in command("help", "run").out, True, option)
-    equal(command("version").out.startswith(b"belay 0."), True)
-    says(command("help", "weather"), "no help")
-    says(command("walk"), "walk", "no such command")
-    script = command("completions").out
-    checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, check=False)
-    equal((checked.returncode, checked.stderr), (0, b""))
-    asked = script + b"\nCOMP_WORDS=(belay run --jo) COMP_CWORD=2; _belay; echo ${COMPREPLY[@]}"
-    done = subprocess.run(["bash"], input=asked, capture_output=True, check=False)
-    equal(done.stdout, b"--jobs --joblog\n", done)
-
-
 if __name__ == "__main__":
     main(sys.modules[__name__])

@@ -32,7 +32,7 @@ static const struct bly_option table[] = {
     {"pipe", 'p', NULL, NULL, NULL, "use a file"},
 };
 
-static const struct bly_options options = {table, sizeof table / sizeof table[0], "run"};
+static const struct bly_options options = {table, sizeof table / sizeof table[0], "run", false};
 
 static int parse(struct target *target, int *ret_rest, const char *const *words)
 {
@@ -61,6 +61,24 @@ START_TEST(options_end_at_the_first_word)
     ck_assert_int_eq(PARSE("--value=5", ":::", "-f"), 0);
     ck_assert(!target.has_flag);
     ck_assert_int_eq(rest, 2);
+}
+END_TEST
+
+START_TEST(options_may_be_anywhere_where_no_command_follows)
+{
+    static const struct bly_options anywhere = {table, sizeof table / sizeof table[0], "show",
+                                                true};
+    char *argv[] = {(char[]){"show"}, (char[]){"12"}, (char[]){"--value=3"}, (char[]){"13"},
+                    (char[]){"-f"},   (char[]){"--"}, (char[]){"-x"},        NULL};
+    struct target target = {0};
+    int rest = 0;
+    ck_assert_int_eq(bly_options_parse(&anywhere, 7, argv, &target, &rest), 0);
+    ck_assert(target.has_flag);
+    ck_assert_str_eq(target.value, "3");
+    ck_assert_int_eq(rest, 4);
+    ck_assert_str_eq(argv[4], "12");
+    ck_assert_str_eq(argv[5], "13");
+    ck_assert_str_eq(argv[6], "-x");
 }
 END_TEST
 
@@ -104,5 +122,6 @@ START_TEST(names_are_for_completions)
 }
 END_TEST
 
-UNIT_MAIN("cli/options", options_end_at_the_first_word, wrong_options_are_refused,
+UNIT_MAIN("cli/options", options_end_at_the_first_word,
+          options_may_be_anywhere_where_no_command_follows, wrong_options_are_refused,
           the_help_lists_what_is_offered, names_are_for_completions)
