@@ -11,6 +11,7 @@
 
 #include "belay/clock.h"
 #include "belay/sched.h"
+#include "base64.h"
 #include "duration.h"
 #include "limitspec.h"
 #include "when.h"
@@ -25,37 +26,6 @@ struct reading {
     bool has_args;
 };
 
-static int sextet(char letter)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = letter != '\0' ? strchr(letters, letter) : NULL;
-    return at != NULL ? (int)(at - letters) : -1;
-}
-
-static const char *decode_base64(const char *text, struct bly_bytes *to)
-{
-    size_t len = strlen(text);
-    while (len > 0 && text[len - 1] == '=') {
-        len--;
-    }
-    unsigned bits = 0;
-    unsigned count = 0;
-    for (size_t i = 0; i < len; i++) {
-        int value = sextet(text[i]);
-        if (value < 0) {
-            return "\"b64\" is not base64";
-        }
-        bits = bits << 6 | (unsigned)value;
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            bly_bytes_byte(to, (char)(bits >> count & 0xff));
-        }
-    }
-    return len % 4 == 1 ? "\"b64\" is not base64" : NULL;
-}
-
 /* A string, or {"b64": …}. Appends its bytes, which hold no NUL. */
 static const char *read_bytes(const json_t *value, struct bly_bytes *to)
 {
@@ -65,7 +35,8 @@ static const char *read_bytes(const json_t *value, struct bly_bytes *to)
         bly_bytes_add(to, json_string_value(value), json_string_length(value));
     } else if (json_is_object(value) && json_object_size(value) == 1 &&
                json_is_string(json_object_get(value, "b64"))) {
-        why = decode_base64(json_string_value(json_object_get(value, "b64")), to);
+        const char *letters = json_string_value(json_object_get(value, "b64"));
+        why = bly_base64_decode(to, letters) ? NULL : "\"b64\" is not base64";
     } else {
         why = "it is neither a string nor {\"b64\": STRING}";
     }

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bounds of a limit: bytes of its name, and its permits. */
-enum { BLY_LIMIT_NAME_MAX = 200, BLY_LIMIT_PERMITS_MAX = 1000000 };
+/* The most permits of a limit. */
+enum { BLY_LIMIT_PERMITS_MAX = 1000000 };
 
 struct bly_limitspec {
     const char *name; /* borrows the text, not ended by NUL */

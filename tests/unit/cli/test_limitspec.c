@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/limitspec.h"
+#include "cli/name.h"
 
 static void check(const char *text, size_t name_len, uint32_t permits, uint32_t capacity)
 {
@@ -31,7 +32,7 @@ START_TEST(other_forms_are_refused)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ck_assert_msg(bly_limitspec_parse(texts[i], &spec) != NULL, "<%s>", texts[i]);
     }
-    char name[BLY_LIMIT_NAME_MAX + 2];
+    char name[BLY_CLI_NAME_MAX + 2];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     ck_assert_ptr_nonnull(bly_limitspec_parse(name, &spec));
