@@ -67,7 +67,7 @@ START_TEST(what_a_user_gave_is_escaped)
           "  1  \\x1b[31mred  a\\nb\n",
           "1", "\x1b[31mred", "a\nb");
     CHECK(0,
-          "JOB  ID             COMMAND\n"
+          "JOB  ID               COMMAND\n"
           "  1  \\xe2\\x80\\xaered  \\xff\n",
           "1", "\xe2\x80\xaered", "\xff");
 }
