@@ -59,7 +59,7 @@ struct bly_lease_timing {
  * acquire and a release without waiting touch.
  */
 struct belay_lease {
-    const belay_lease *self; /* its own address since the first use; constant then */
+    const belay_lease *self; /* atomic: the acquirer writes its address at the first use */
     belay_sem *sem;          /* atomic: the acquirer writes, whoever cancels or releases reads */
     uint32_t state;          /* atomic: see src/sem/README.md */
     uint32_t permits;        /* the acquirer's until granted, constant while waiting and held */

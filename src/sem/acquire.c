@@ -17,24 +17,38 @@
 
 #include "deliver/deliver.h"
 
-/* Claims the lease for this acquire: 0, BELAY_EINVAL or BELAY_EBUSY. */
+/* The error for a lease that may not be acquired with now. */
+static int in_use(const belay_lease *lease, bly_lease_state state)
+{
+    /*
+     * A claimed lease may be a copy of a dead one whose acquire has not written `self` yet. In all
+     * other states `self` is seen: it was written before the claim was left, and is constant then.
+     */
+    bool is_claimed = state == BLY_LEASE_CLAIMED || state == BLY_LEASE_FIRED;
+    return is_claimed || bly_lease_is_itself(lease) ? BELAY_EBUSY : BELAY_EINVAL;
+}
+
+/*
+ * Claims the lease for this acquire: 0, BELAY_EINVAL or BELAY_EBUSY. Until the claim has succeeded
+ * another acquire may be writing all but the state.
+ */
 static int claim(const bly_request *request)
 {
     belay_lease *lease = request->lease;
     bly_lease_state state = bly_lease_state_of(lease);
-    bool is_copy = lease->self != NULL && lease->self != lease;
     if (!bly_lease_is_reusable(state)) {
-        return is_copy ? BELAY_EINVAL : BELAY_EBUSY;
+        return in_use(lease, state);
     }
     if (!bly_lease_claim(lease, state, BLY_LEASE_CLAIMED, &state)) {
         return BELAY_EBUSY;
     }
-    if (lease->self != lease) {
-        lease->self = lease;
+    if (!bly_lease_is_itself(lease)) {
+        /* relaxed: published by the state that follows. */
+        bly_store(&lease->self, lease, BLY_RELAXED);
     }
-    /* relaxed: published by the state that follows. */
+    /* relaxed: as above. */
     bly_store(&lease->sem, request->sem, BLY_RELAXED);
-    lease->permits = request->permits;
+    bly_write(&lease->permits, request->permits);
     return 0;
 }
 

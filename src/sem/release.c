@@ -10,12 +10,6 @@
 
 #include "deliver/deliver.h"
 
-/* Whether this is the storage that was acquired with, and no copy of it. */
-static bool is_itself(const belay_lease *lease)
-{
-    return lease->self == lease;
-}
-
 /* The error for who wanted a held lease and found another state. */
 static int not_held(bly_lease_state found)
 {
@@ -29,7 +23,7 @@ int belay_lease_cancel(belay_lease *lease)
         return BELAY_EINVAL;
     }
     bly_lease_state state = bly_lease_state_of(lease);
-    if (!is_itself(lease) || state == BLY_LEASE_IDLE || state == BLY_LEASE_CLAIMED ||
+    if (!bly_lease_is_itself(lease) || state == BLY_LEASE_IDLE || state == BLY_LEASE_CLAIMED ||
         state == BLY_LEASE_FIRED) {
         return BELAY_ENOENT;
     }
@@ -61,7 +55,7 @@ int belay_lease_release(belay_lease *lease)
     if (lease == NULL) {
         return BELAY_EINVAL;
     }
-    if (!is_itself(lease)) {
+    if (!bly_lease_is_itself(lease)) {
         return BELAY_ENOTHELD;
     }
     bly_lease_state found;
@@ -77,7 +71,7 @@ int belay_lease_release(belay_lease *lease)
     belay_sem *sem = bly_load(&lease->sem, BLY_RELAXED);
     bly_pass pass;
     bly_pass_begin(sem, &pass);
-    uint32_t permits = lease->permits;
+    uint32_t permits = bly_read(&lease->permits);
     bly_holders_remove_locked(sem, lease);
     bly_lease_enter(lease, BLY_LEASE_RELEASED);
     bly_sem_give_back_locked(sem, permits);
@@ -91,7 +85,7 @@ int belay_lease_move(belay_lease *from, belay_lease *to)
     if (from == NULL || to == NULL || from == to) {
         return BELAY_EINVAL;
     }
-    if (!is_itself(from)) {
+    if (!bly_lease_is_itself(from)) {
         return BELAY_ENOTHELD;
     }
     bly_lease_state found;
@@ -99,7 +93,7 @@ int belay_lease_move(belay_lease *from, belay_lease *to)
         return not_held(found);
     }
     *to = (belay_lease)BELAY_LEASE_INIT;
-    to->self = to;
+    bly_store(&to->self, to, BLY_RELAXED); /* relaxed: published by the state */
     to->permits = from->permits;
     to->mark = from->mark;
     /* relaxed: published by the state. */

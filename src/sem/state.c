@@ -62,6 +62,15 @@ bool bly_lease_is_reusable(bly_lease_state state)
     return state == BLY_LEASE_IDLE || state == BLY_LEASE_RELEASED || state == BLY_LEASE_ENDED;
 }
 
+bool bly_lease_is_itself(const belay_lease *lease)
+{
+    /*
+     * relaxed: an address to compare with. Who must see it has read a state after it; who races
+     * with the first acquire of the lease may see NULL, as before that acquire.
+     */
+    return bly_load(&lease->self, BLY_RELAXED) == lease;
+}
+
 int bly_lease_result(bly_lease_state state)
 {
     switch (state) {

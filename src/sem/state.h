@@ -49,6 +49,12 @@ bool bly_lease_claim(belay_lease *lease, bly_lease_state from, bly_lease_state t
 /* bly_lease_is_reusable: whether a lease in this state may be acquired with. */
 bool bly_lease_is_reusable(bly_lease_state state);
 
+/*
+ * bly_lease_is_itself: whether this is the storage that was acquired with, and no copy of it.
+ * Context: any thread. An acquire that is at work may not have written it yet.
+ */
+bool bly_lease_is_itself(const belay_lease *lease);
+
 /* bly_lease_result: what the caller of a decided lease is told. */
 int bly_lease_result(bly_lease_state state);
 

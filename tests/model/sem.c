@@ -430,8 +430,40 @@ static void canceled_head_lets_others_pass(void *arg)
     bly_free(now);
 }
 
+/*
+ * Two threads acquire with one lease, which is a copy of one that has ended: exactly one gets it,
+ * and releases it beside the other. The fields of the lease are marked, so one that is touched
+ * before the lease is claimed is a race.
+ */
+
+static void acquire_shared(void *lease)
+{
+    int result = belay_sem_acquire(now->sem, lease, 1, BELAY_NOW, NULL);
+    belay_model_check(result == 0 || result == BELAY_EBUSY);
+    if (result == 0) {
+        bly_fetch_add(&now->inside, 1u, BLY_RELAXED);
+        belay_model_check(belay_lease_release(lease) == 0);
+    }
+}
+
+static void one_lease_two_acquires(void *arg)
+{
+    (void)arg;
+    belay_sem_opts opts = {.size = sizeof opts, .capacity = 2};
+    now = bly_alloc(sizeof *now);
+    belay_model_check(belay_sem_create(&opts, &now->sem) == 0);
+    acquire_shared(&now->held);
+    now->waiting.lease = now->held;
+    int first = belay_model_start(acquire_shared, &now->waiting.lease);
+    acquire_shared(&now->waiting.lease);
+    belay_model_join(first);
+    belay_model_check(now->inside == 2 || now->inside == 3);
+    belay_model_check(belay_sem_destroy(now->sem) == 0);
+    bly_free(now);
+}
+
 static pair pairs[PAIRS];
-static scenario pair_scenarios[PAIRS + 6];
+static scenario pair_scenarios[PAIRS + 7];
 
 const scenario *sem_scenarios(void)
 {
@@ -461,6 +493,8 @@ const scenario *sem_scenarios(void)
     pair_scenarios[count++] = (scenario){.name = "sem/destroyed-as-soon-as-idle",
                                          .fn = destroyed_as_soon_as_idle,
                                          .opts = {.preemptions = 2, .spurious = 1}};
+    pair_scenarios[count++] =
+        (scenario){.name = "sem/one-lease-two-acquires", .fn = one_lease_two_acquires};
     pair_scenarios[count] = (scenario){.name = "sem/canceled-head-lets-others-pass",
                                        .fn = canceled_head_lets_others_pass,
                                        .opts = {.preemptions = 3, .spurious = 1}};
