@@ -45,8 +45,11 @@ function(belay_model_library)
         DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM)
     add_library(belay_model STATIC ${core} $<TARGET_OBJECTS:bly_explorer>)
     set_source_files_properties(${core} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-    target_link_libraries(belay_model PUBLIC belay_options)
-    set_target_properties(belay_model PROPERTIES LINKER_LANGUAGE C)
+    target_link_libraries(belay_model PUBLIC $<BUILD_INTERFACE:belay_options> Threads::Threads)
+    target_include_directories(belay_model PUBLIC
+        $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_compile_definitions(belay_model PUBLIC $<INSTALL_INTERFACE:BELAY_MODEL=1>)
+    set_target_properties(belay_model PROPERTIES EXPORT_NAME model LINKER_LANGUAGE C)
 endfunction()
 
 # belay_test_library(): libbelay-test.a, the test kit. It brings the layers that it needs beneath the
@@ -69,23 +72,29 @@ function(belay_command)
     set_target_properties(belay PROPERTIES LINKER_LANGUAGE C)
 endfunction()
 
-# belay_install(): libraries, headers, pkg-config file, CMake package, command, man pages.
-function(belay_install)
+# belay_install_package(EXPORT PACKAGES...): headers, the CMake package with the targets of EXPORT, and
+# the files of pkg-config. A release and the explorer may be installed under one prefix, or one alone.
+function(belay_install_package export)
     include(CMakePackageConfigHelpers)
     set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
-    install(TARGETS belay_static belay_shared belay_test EXPORT belayTargets)
     install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-    install(EXPORT belayTargets NAMESPACE belay:: DESTINATION ${package_dir})
+    install(EXPORT ${export} NAMESPACE belay:: DESTINATION ${package_dir})
     install(FILES cmake/belayConfig.cmake DESTINATION ${package_dir})
     write_basic_package_version_file(${CMAKE_BINARY_DIR}/belayConfigVersion.cmake
         COMPATIBILITY SameMinorVersion)
     install(FILES ${CMAKE_BINARY_DIR}/belayConfigVersion.cmake DESTINATION ${package_dir})
     file(RELATIVE_PATH BELAY_PC_TO_PREFIX
         ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-    foreach(package belay belay-test)
+    foreach(package IN LISTS ARGN)
         configure_file(cmake/${package}.pc.in ${CMAKE_BINARY_DIR}/${package}.pc @ONLY)
         install(FILES ${CMAKE_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
     endforeach()
+endfunction()
+
+# belay_install(): libraries, headers, pkg-config files, CMake package, command, man pages.
+function(belay_install)
+    install(TARGETS belay_static belay_shared belay_test EXPORT belayTargets)
+    belay_install_package(belayTargets belay belay-test)
     if(TARGET belay)
         install(TARGETS belay)
     endif()
@@ -93,4 +102,10 @@ function(belay_install)
         file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
         install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
     endforeach()
+endfunction()
+
+# belay_install_model(): the explorer in place of libbelay, for the tests of other programs.
+function(belay_install_model)
+    install(TARGETS belay_model EXPORT belayModelTargets)
+    belay_install_package(belayModelTargets belay-model)
 endfunction()

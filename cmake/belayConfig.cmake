@@ -1,5 +1,7 @@
 # find_package(belay): belay::belay is the shared library, belay::static the archive,
-# belay::test the test kit, which goes with either.
+# belay::test the test kit, which goes with either; belay::model, alone, is the explorer.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
-include("${CMAKE_CURRENT_LIST_DIR}/belayTargets.cmake")
+foreach(targets belayTargets belayModelTargets)
+    include("${CMAKE_CURRENT_LIST_DIR}/${targets}.cmake" OPTIONAL)
+endforeach()

@@ -1,10 +1,11 @@
 /*
  * belay/model.h: the explorer: runs a concurrent scenario under every schedule that matters.
  *
- * Link with libbelay_model (`./dev build model`) instead of libbelay and define BELAY_MODEL: then
- * every lock, wait and atomic operation of belay, and of code written with belay/seam.h, is a point
- * where the explorer chooses who runs. Threads are fibers of the calling thread, the clock is
- * virtual, and nothing sleeps. A run that fails prints a trace that replays it, byte for byte.
+ * Link with libbelay_model instead of libbelay and define BELAY_MODEL, as `pkg-config belay-model`
+ * and the CMake target belay::model do: then every lock, wait and atomic operation of belay, and of
+ * code written with belay/seam.h, is a point where the explorer chooses who runs. Threads are
+ * fibers of the calling thread, the clock is virtual, and nothing sleeps. A run that fails prints
+ * a trace that replays it, byte for byte.
  */
 #ifndef BELAY_MODEL_H
 #define BELAY_MODEL_H
