@@ -4,7 +4,8 @@
  * usage: belay-model [--list] [--strategy dfs|random|pct] [--seed N] [--replay TRACE]
  *                    [--seconds S] [--executions N] [--fail-fast] [--jobs N] [NAME...]
  * Without a strategy each scenario is explored depth first until that ends or its share of time is
- * over, then at random and by PCT. NAME is a part of a scenario's name. The last line counts.
+ * over, then at random and by PCT. NAME is a part of a scenario's name; the scenarios run in the
+ * order of the names. The last line counts.
  * With --jobs the scenarios are dealt out to so many processes, and shown a process after another.
  */
 #include "scenario.h"
@@ -150,25 +151,27 @@ static bool run_scenario(const scenario *test, const settings *how)
     return is_right && (test->trace == NULL || check_stored_trace(test));
 }
 
-static bool is_named(const scenario *test, char **names)
+/* True when it is the scenario's turn: `turn` is the first of the names that is part of its own. */
+static bool is_its_turn(const scenario *test, char **names, char **turn)
 {
-    for (char **name = names; *name != NULL; name++) {
-        if (strstr(test->name, *name) != NULL) {
-            return true;
-        }
+    char **name = names;
+    while (*name != NULL && strstr(test->name, *name) == NULL) {
+        name++;
     }
-    return *names == NULL;
+    return name == turn && (*name != NULL || *names == NULL);
 }
 
-static void run_all(const settings *how, char **names, bool is_list)
+/* False when the run is to end. */
+static bool run_turn(const settings *how, char **names, char **turn, bool is_list)
 {
+    static unsigned number;
     const scenario *const tables[] = {litmus_scenarios,  planted_scenarios, engine_scenarios,
-                                      deliver_scenarios, time_scenarios,    sem_scenarios(),
+                                      deliver_scenarios, time_scenarios,    token_scenarios,
+                                      wall_scenarios,    timers_scenarios,  sem_scenarios(),
                                       exec_scenarios,    sched_scenarios};
-    unsigned number = 0;
     for (size_t i = 0; i < bly_count(tables); i++) {
         for (const scenario *test = tables[i]; test->name != NULL; test++) {
-            if (!is_named(test, names) || number++ % how->jobs != how->job) {
+            if (!is_its_turn(test, names, turn) || number++ % how->jobs != how->job) {
                 continue;
             }
             if (is_list) {
@@ -178,10 +181,18 @@ static void run_all(const settings *how, char **names, bool is_list)
             } else {
                 total->failed++;
                 if (how->is_fail_fast) {
-                    return;
+                    return false;
                 }
             }
         }
+    }
+    return true;
+}
+
+static void run_all(const settings *how, char **names, bool is_list)
+{
+    char **turn = names;
+    while (run_turn(how, names, turn, is_list) && *turn != NULL && *++turn != NULL) {
     }
 }
 

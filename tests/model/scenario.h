@@ -24,6 +24,9 @@ extern const scenario planted_scenarios[];
 extern const scenario engine_scenarios[];
 extern const scenario deliver_scenarios[];
 extern const scenario time_scenarios[];
+extern const scenario token_scenarios[];
+extern const scenario wall_scenarios[];
+extern const scenario timers_scenarios[];
 extern const scenario exec_scenarios[];
 extern const scenario sched_scenarios[];
 const scenario *sem_scenarios(void); /* makes its table at the first call */
