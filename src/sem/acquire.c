@@ -2,7 +2,8 @@
  * acquire.c: from the call to the grant, the refusal or the queue.
  *
  * An acquire first claims its lease, so that a second one with the same lease is refused. Then it
- * knocks: under the lock it looks whether it is granted or refused at once. What remains wants to
+ * knocks: it takes permits from the open word, or looks under the lock whether it is granted or
+ * refused at once. What remains wants to
  * wait, and prepares for that outside the lock: it reads the clock, finds the parker of its thread
  * and registers with its token. Then it takes the lock again, asks everything once more, and only
  * then queues; so permits that were released in between are seen, and so is a token that fired: its
@@ -137,6 +138,10 @@ static int knock(const bly_request *request)
 {
     belay_sem *sem = request->sem;
     bool has_fired = belay_cancel_is_fired(request->cancel);
+    if (!has_fired && bly_fast_take(&sem->fast, request->permits)) {
+        bly_lease_enter(request->lease, BLY_LEASE_HELD);
+        return 0;
+    }
     bly_pass pass;
     bly_pass_begin_at(sem, &pass, knock_time(sem));
     int result = verdict_locked(request, has_fired);

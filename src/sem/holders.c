@@ -36,7 +36,7 @@ void bly_holders_remove_locked(belay_sem *sem, belay_lease *lease)
 void bly_holders_replace(belay_sem *sem, belay_lease *from, belay_lease *to)
 {
     if (sem->tracks_holders) {
-        bly_mutex_lock(&sem->lock);
+        bly_sem_lock(sem);
         to->since_ns = from->since_ns;
         bly_list_insert_before(&from->link, &to->link);
         bly_list_remove(&from->link);
@@ -62,7 +62,7 @@ int belay_sem_holders(belay_sem *sem, belay_sem_holder *ret_holders, uint32_t ma
     max = max < BELAY_SEM_HOLDERS_MAX ? max : BELAY_SEM_HOLDERS_MAX;
     int64_t now_ns = bly_holders_now(sem);
     uint32_t count = 0;
-    bly_mutex_lock(&sem->lock);
+    bly_sem_lock(sem);
     bly_list_each (link, &sem->holders) {
         if (count == max) {
             break;

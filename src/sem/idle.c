@@ -58,7 +58,7 @@ static int wait_for_end(belay_sem *sem, idler *self, int64_t deadline_ns)
         if (bly_park(self->parker, sem->clock, deadline_ns) != BELAY_ETIMEDOUT) {
             continue;
         }
-        bly_mutex_lock(&sem->lock);
+        bly_sem_lock(sem);
         if (!is_done(self)) {
             bly_list_remove(&self->link);
             result = BELAY_ETIMEDOUT;
@@ -78,7 +78,7 @@ int belay_sem_await_idle(belay_sem *sem, int64_t deadline_ns)
         bly_parker_reset(self.parker);
     }
     int64_t now_ns = sem->clock->now(sem->clock);
-    bly_mutex_lock(&sem->lock);
+    bly_sem_lock(sem);
     int result = verdict_locked(sem, &self, deadline_ns, now_ns);
     if (result == BELAY_PENDING) {
         bly_list_push_back(&sem->idlers, &self.link);

@@ -69,11 +69,29 @@ static void check_locked(const belay_sem *sem)
     bly_assert_deep(counted == sem->waiting || sem->waiting > BLY_SEM_BATCH);
 }
 
+void bly_sem_lock(belay_sem *sem)
+{
+    bly_mutex_lock(&sem->lock);
+    if (bly_fast_is_open(&sem->fast)) {
+        sem->available = bly_fast_shut(&sem->fast);
+    }
+}
+
+/* Whether permits may change hands without the lock until it is next taken. */
+static bool may_open(const belay_sem *sem)
+{
+    return sem->waiting == 0 && sem->debt == 0 && !sem->is_closed && !sem->tracks_holders &&
+           bly_list_is_empty(&sem->idlers);
+}
+
 /* Every way out of the lock goes through here. */
 static void unlock(belay_sem *sem)
 {
     if (BELAY_DEBUG) {
         check_locked(sem);
+    }
+    if (may_open(sem)) {
+        bly_fast_open(&sem->fast, sem->available);
     }
     bly_mutex_unlock(&sem->lock);
 }
@@ -91,7 +109,7 @@ void bly_pass_begin_at(belay_sem *sem, bly_pass *pass, int64_t now_ns)
     pass->now_ns = now_ns;
     pass->budget = BLY_SEM_BATCH;
     pass->parker_count = 0;
-    bly_mutex_lock(&sem->lock);
+    bly_sem_lock(sem);
 }
 
 /* The time, if anybody waits for whom it matters; no lock is held. */
@@ -283,13 +301,18 @@ void bly_pass_breathe(belay_sem *sem, bly_pass *pass)
     sem->passes--;
 }
 
-void bly_pass_end(belay_sem *sem, bly_pass *pass)
+void bly_pass_serve(belay_sem *sem, bly_pass *pass)
 {
     while (serve_head(sem, pass)) {
         if (pass->budget == 0) {
             bly_pass_breathe(sem, pass);
         }
     }
+}
+
+void bly_pass_end(belay_sem *sem, bly_pass *pass)
+{
+    bly_pass_serve(sem, pass);
     note_short(sem, pass);
     belay_clock *clock = sem->clock;
     bly_sem_unlock(sem);
@@ -299,7 +322,7 @@ void bly_pass_end(belay_sem *sem, bly_pass *pass)
 int bly_sem_deliver(belay_sem *sem, belay_lease *lease)
 {
     int64_t now_ns = bly_holders_now(sem);
-    bly_mutex_lock(&sem->lock);
+    bly_sem_lock(sem);
     bly_assert(sem->undelivered > 0);
     sem->undelivered--;
     bly_lease_state outcome = bly_lease_state_of(lease);

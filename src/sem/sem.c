@@ -1,6 +1,9 @@
 /*
  * sem.c: the life of a semaphore.
  *
+ * While nobody waits, permits change hands by one step on a word of their own, which whoever takes
+ * the lock shuts first (fast.h). What follows is about the rest.
+ *
  * One lock guards permits, queue and all decisions, so each transition is one step: an acquire is
  * granted or queued, a release moves its permits to the head of the queue or to `available`, a
  * waiting lease leaves for exactly one of its ends. The files of this folder share the work:
@@ -57,6 +60,9 @@ static void init(belay_sem *sem, const belay_sem_opts *opts)
     bly_list_init(&sem->holders);
     bly_list_init(&sem->idlers);
     bly_deadlines_init(&sem->deadlines);
+    if (!sem->tracks_holders) {
+        bly_fast_open(&sem->fast, sem->available);
+    }
 }
 
 int belay_sem_create(const belay_sem_opts *opts, belay_sem **ret_sem)
@@ -124,9 +130,9 @@ int belay_sem_destroy(belay_sem *sem)
     if (sem == NULL) {
         return 0;
     }
-    bly_mutex_lock(&sem->lock);
+    bly_sem_lock(sem);
     bool is_idle = bly_sem_is_idle_locked(sem);
-    bly_mutex_unlock(&sem->lock);
+    bly_sem_unlock(sem);
     if (!is_idle) {
         bly_holders_log(sem);
         return BELAY_EBUSY;

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "belay/sem.h"
 #include "sem/deadlines.h"
+#include "sem/fast.h"
 #include "sem/state.h"
 #include "sync/sync.h"
 #include "time/cancel.h"
@@ -44,10 +45,13 @@ typedef struct bly_sem_counts {
 } bly_sem_counts;
 
 struct belay_sem {
-    bly_mutex lock; /* of all that follows, but where it says otherwise */
+    uint32_t fast;       /* atomic: the available permits, or shut: see fast.h */
+    bool is_unfair;      /* constant after create */
+    bool tracks_holders; /* constant after create */
+    bly_mutex lock;      /* of all that follows, but where it says otherwise */
     /* Permits; held ones are what is missing: see bly_sem_in_use_locked. */
     uint32_t capacity;
-    uint32_t available;
+    uint32_t available; /* while the word is shut */
     uint32_t reserved;
     uint32_t debt;
     /* Requests. */
@@ -70,8 +74,6 @@ struct belay_sem {
     bly_list registered; /* the registry's lock */
     /* Constant after create. */
     uint32_t waiters_max;
-    bool is_unfair;
-    bool tracks_holders;
     belay_clock *clock;
     belay_timers *timers;
     belay_executor *executor;
@@ -106,6 +108,9 @@ typedef struct bly_request {
 
 /* pass.c */
 
+/* bly_sem_lock: takes the lock, and shuts the word. */
+void bly_sem_lock(belay_sem *sem);
+
 /* bly_pass_begin: reads the clock if anybody waits, and takes the lock. */
 void bly_pass_begin(belay_sem *sem, bly_pass *pass);
 
@@ -121,8 +126,11 @@ void bly_pass_decide(belay_sem *sem, bly_pass *pass, belay_lease *lease, bly_lea
 /* bly_pass_breathe: drops the lock, wakes who is to be woken, takes it again. */
 void bly_pass_breathe(belay_sem *sem, bly_pass *pass);
 
+/* bly_pass_serve: serves the queue until its head can neither be granted nor ended. */
+void bly_pass_serve(belay_sem *sem, bly_pass *pass);
+
 /*
- * bly_pass_end: serves the queue until its head can neither be granted nor refused, unlocks and
+ * bly_pass_end: serves the queue in the same way, unlocks and
  * wakes threads. The semaphore may be gone when it returns; completions are on the calling thread's
  * list, which the caller runs unless it is the function of a token.
  */

@@ -88,7 +88,7 @@ int belay_sem_stats(belay_sem *sem, belay_sem_metrics *ret_metrics)
     }
     belay_sem_metrics stats = {.size = ret_metrics->size};
     int64_t now_ns = sem->clock->now(sem->clock);
-    bly_mutex_lock(&sem->lock);
+    bly_sem_lock(sem);
     fill_permits_locked(sem, &stats);
     fill_ages_locked(sem, &stats, now_ns);
     fill_counts_locked(sem, &stats, now_ns);

@@ -17,8 +17,8 @@
 #define OPERATIONS     10
 #define PAIRS          (OPERATIONS * (OPERATIONS + 1) / 2)
 #define DEADLINE_NS    1000
-#define REQUESTS_MAX   6
 #define TIMEOUT_IN_USE BELAY_ETIMEDOUT
+#define RESIZE         8 /* its place among the operations */
 
 /* One acquire by callback, and how it ended. */
 typedef struct request {
@@ -29,10 +29,15 @@ typedef struct request {
 
 typedef struct world {
     belay_sem *sem;
+    belay_timers *timers; /* polled by nobody: no deadline of these worlds stands in them */
     belay_cancel *token;
     belay_lease held;
     request waiting;
     request late[3];        /* of the threads' async acquires */
+    belay_lease *others[3]; /* the leases of blocking acquires that are at work, or NULL */
+    unsigned calls;         /* takes and gives that are at work; counted outside the schedule */
+    bool is_exclusive;      /* there is one permit throughout */
+    uint32_t guarded;       /* written by whoever has the only permit */
     uint32_t inside;        /* atomic: holders now */
     uint32_t released;      /* atomic: releases of `held` that returned 0 */
     uint32_t capacity_most; /* atomic: the largest capacity there was */
@@ -42,7 +47,16 @@ typedef struct world {
 
 static world *now;
 
-/* Rule 1, whenever the lock is free. */
+static uint32_t held_by(const belay_lease *lease)
+{
+    bool is_held = lease->state == BLY_LEASE_HELD || lease->state == BLY_LEASE_RELEASING;
+    return is_held ? lease->permits : 0;
+}
+
+/*
+ * Whenever the lock is free: no more is available, reserved and held than there is, and all of it
+ * unless a take or a give is at work, between its step on the permits and that on its lease.
+ */
 static void check_permits(void *arg)
 {
     const world *here = arg;
@@ -50,22 +64,50 @@ static void check_permits(void *arg)
     if (sem == NULL || sem->lock.holder != 0) {
         return;
     }
-    uint32_t in_use = sem->capacity + sem->debt - sem->available;
-    belay_model_check(sem->reserved <= in_use);
-    belay_model_check(sem->debt == 0 || sem->available == 0);
-    belay_model_check(sem->available <= sem->capacity);
+    bool is_open = sem->fast != BLY_FAST_SHUT;
+    uint32_t available = is_open ? sem->fast - BLY_FAST_OPEN : sem->available;
+    uint32_t held = held_by(&here->held) + held_by(&here->waiting.lease);
+    for (unsigned i = 0; i < 3; i++) {
+        held += held_by(&here->late[i].lease);
+        held += here->others[i] != NULL ? held_by(here->others[i]) : 0;
+    }
+    uint32_t all = sem->capacity + sem->debt;
+    belay_model_check(available + held + sem->reserved <= all);
+    belay_model_check(here->calls > 0 || available + held + sem->reserved == all);
+    belay_model_check(sem->debt == 0 || available == 0);
+    belay_model_check(!is_open || (sem->waiting == 0 && !sem->is_closed && sem->debt == 0));
 }
 
+/* Relaxed, so that nothing but the semaphore orders what its holders write. */
 static void hold(void)
 {
-    uint32_t before = bly_fetch_add(&now->inside, 1u, BLY_ACQ_REL);
+    uint32_t before = bly_fetch_add(&now->inside, 1u, BLY_RELAXED);
     belay_model_check(before < bly_load(&now->capacity_most, BLY_RELAXED));
+    if (now->is_exclusive) {
+        bly_write(&now->guarded, now->guarded + 1);
+    }
+}
+
+static int give(belay_lease *lease)
+{
+    now->calls++;
+    int result = belay_lease_release(lease);
+    now->calls--;
+    return result;
 }
 
 static void let_go(belay_lease *lease)
 {
-    bly_fetch_sub(&now->inside, 1u, BLY_ACQ_REL);
-    belay_model_check(belay_lease_release(lease) == 0);
+    bly_fetch_sub(&now->inside, 1u, BLY_RELAXED);
+    belay_model_check(give(lease) == 0);
+}
+
+static int take(belay_lease *lease, int64_t deadline_ns, belay_cancel *token)
+{
+    now->calls++;
+    int result = belay_sem_acquire(now->sem, lease, 1, deadline_ns, token);
+    now->calls--;
+    return result;
 }
 
 static void on_end(belay_lease *lease, int result, void *arg)
@@ -88,36 +130,37 @@ static bool is_an_end(int result)
 
 /* The operations. */
 
-static void acquire_blocking(request *unused)
+/* Acquires on a lease that goes with the call, as a lease on a stack does. */
+static void acquire_for(request *mine, int64_t deadline_ns, belay_cancel *token)
 {
-    (void)unused;
-    belay_lease *lease = bly_alloc(sizeof *lease);
-    int result = belay_sem_acquire(now->sem, lease, 1, BELAY_FOREVER, NULL);
-    belay_model_check(result == 0 || result == BELAY_ECLOSED);
+    belay_lease **place = &now->others[mine - now->late];
+    belay_lease *lease = *place = bly_alloc(sizeof *lease);
+    int result = take(lease, deadline_ns, token);
+    belay_model_check(is_an_end(result) || (result == BELAY_EAGAIN && deadline_ns == BELAY_NOW));
     if (result == 0) {
         hold();
         let_go(lease);
     }
+    *place = NULL;
     bly_free(lease);
 }
 
-static void acquire_timed(request *unused)
+static void acquire_blocking(request *mine)
 {
-    (void)unused;
-    belay_lease lease = BELAY_LEASE_INIT;
-    int64_t deadline_ns = bly_monotonic_ns() + DEADLINE_NS;
-    int result = belay_sem_acquire(now->sem, &lease, 1, deadline_ns, now->token);
-    belay_model_check(is_an_end(result));
-    if (result == 0) {
-        hold();
-        let_go(&lease);
-    }
+    acquire_for(mine, BELAY_FOREVER, NULL);
+}
+
+static void acquire_timed(request *mine)
+{
+    acquire_for(mine, bly_monotonic_ns() + DEADLINE_NS, now->token);
 }
 
 static void acquire_async(request *mine)
 {
+    now->calls++;
     int result =
         belay_sem_acquire_async(now->sem, &mine->lease, 1, BELAY_FOREVER, NULL, on_end, mine);
+    now->calls--;
     if (result == 0) {
         hold();
         let_go(&mine->lease);
@@ -133,7 +176,7 @@ static void acquire_async(request *mine)
 static void release_held(request *unused)
 {
     (void)unused;
-    int result = belay_lease_release(&now->held);
+    int result = give(&now->held);
     belay_model_check(result == 0 || result == BELAY_ERELEASED);
     if (result == 0) {
         bly_fetch_add(&now->released, 1u, BLY_RELAXED);
@@ -153,16 +196,9 @@ static void fire(request *unused)
     (void)belay_cancel_fire(now->token);
 }
 
-static void try_once(request *unused)
+static void try_once(request *mine)
 {
-    (void)unused;
-    belay_lease lease = BELAY_LEASE_INIT;
-    int result = belay_sem_acquire(now->sem, &lease, 1, BELAY_NOW, NULL);
-    belay_model_check(result == 0 || result == BELAY_EAGAIN || result == BELAY_ECLOSED);
-    if (result == 0) {
-        hold();
-        let_go(&lease);
-    }
+    acquire_for(mine, BELAY_NOW, NULL);
 }
 
 static void close_sem(request *unused)
@@ -215,17 +251,24 @@ static void run_operation(void *arg)
     operations[*(unsigned *)arg].run(&now->late[number]);
 }
 
-static void open_world(void)
+static void open_world(bool has_waiting, bool is_exclusive)
 {
+    belay_timers_opts polled = {.size = sizeof polled, .is_polled = 1};
     belay_sem_opts opts = {.size = sizeof opts, .capacity = 1};
     now = bly_alloc(sizeof *now);
+    belay_model_check(belay_timers_create(&polled, &now->timers) == 0);
+    opts.timers = now->timers;
     now->capacity_most = 1;
+    now->is_exclusive = is_exclusive;
     belay_model_check(belay_cancel_create(NULL, 0, &now->token) == 0);
     belay_model_check(belay_sem_create(&opts, &now->sem) == 0);
-    belay_model_check(belay_sem_acquire(now->sem, &now->held, 1, BELAY_NOW, NULL) == 0);
-    int result = belay_sem_acquire_async(now->sem, &now->waiting.lease, 1, BELAY_FOREVER,
-                                         now->token, on_end, &now->waiting);
-    belay_model_check(result == BELAY_PENDING);
+    belay_model_check(take(&now->held, BELAY_NOW, NULL) == 0);
+    if (has_waiting) {
+        int result = belay_sem_acquire_async(now->sem, &now->waiting.lease, 1, BELAY_FOREVER,
+                                             now->token, on_end, &now->waiting);
+        belay_model_check(result == BELAY_PENDING);
+    }
+    bly_write(&now->guarded, 1);
     belay_model_invariant(check_permits, now);
 }
 
@@ -235,11 +278,11 @@ static void check_ended(const request *one, bool was_used)
     belay_model_check(is_an_end(one->result));
 }
 
-static void close_world(const pair *both)
+static void close_world(void)
 {
     belay_model_check(bly_load(&now->released, BLY_RELAXED) == 1);
     belay_model_check(bly_load(&now->inside, BLY_RELAXED) == 0);
-    check_ended(&now->waiting, true);
+    check_ended(&now->waiting, now->waiting.lease.self != NULL);
     for (unsigned i = 0; i < 3; i++) {
         check_ended(&now->late[i], now->late[i].lease.self != NULL);
     }
@@ -247,9 +290,9 @@ static void close_world(const pair *both)
     belay_model_check(belay_sem_stats(now->sem, &stats) == 0);
     belay_model_check(stats.available == stats.capacity && stats.held == 0 && stats.waiting == 0);
     belay_model_check(stats.undelivered == 0 && stats.debt == 0);
-    belay_model_check(both != NULL);
     belay_model_invariant(NULL, NULL);
     belay_model_check(belay_sem_destroy(now->sem) == 0);
+    belay_model_check(belay_timers_destroy(now->timers) == 0);
     belay_cancel_unref(now->token);
     bly_free(now);
     now = NULL;
@@ -258,13 +301,30 @@ static void close_world(const pair *both)
 static void run_pair(void *arg)
 {
     pair *both = arg;
-    open_world();
+    open_world(true, both->first != RESIZE && both->second != RESIZE);
     int first = belay_model_start(run_operation, &both->first);
     int second = belay_model_start(run_operation, &both->second);
     release_held(NULL);
     belay_model_join(first);
     belay_model_join(second);
-    close_world(both);
+    close_world();
+}
+
+/*
+ * Nobody waits at first: one operation and any other, while the permit is given back without the
+ * lock or with it.
+ */
+static void run_open(void *arg)
+{
+    unsigned first = *(unsigned *)arg;
+    unsigned second = belay_model_choose(OPERATIONS);
+    open_world(false, first != RESIZE && second != RESIZE);
+    int threads[2] = {belay_model_start(run_operation, &first),
+                      belay_model_start(run_operation, &second)};
+    release_held(NULL);
+    belay_model_join(threads[0]);
+    belay_model_join(threads[1]);
+    close_world();
 }
 
 /* Any three of the operations: which ones is a decision of the explorer's too. */
@@ -272,7 +332,8 @@ static void run_any_three(void *arg)
 {
     unsigned chosen[3];
     int threads[3];
-    open_world();
+    (void)arg;
+    open_world(true, false);
     for (unsigned i = 0; i < 3; i++) {
         chosen[i] = belay_model_choose(OPERATIONS);
         threads[i] = belay_model_start(run_operation, &chosen[i]);
@@ -281,7 +342,7 @@ static void run_any_three(void *arg)
     for (unsigned i = 0; i < 3; i++) {
         belay_model_join(threads[i]);
     }
-    close_world(arg);
+    close_world();
 }
 
 /* The last release frees the semaphore in its callback, while a second thread releases too. */
@@ -462,8 +523,33 @@ static void one_lease_two_acquires(void *arg)
     bly_free(now);
 }
 
+/*
+ * Two leases are given back while a third thread waits until the semaphore is idle, and destroys it
+ * at once: both releases may still be returning.
+ */
+static void destroyed_beside_releases(void *arg)
+{
+    static belay_lease other;
+    (void)arg;
+    belay_sem_opts opts = {.size = sizeof opts, .capacity = 2};
+    other = (belay_lease)BELAY_LEASE_INIT;
+    now = bly_alloc(sizeof *now);
+    belay_model_check(belay_sem_create(&opts, &now->sem) == 0);
+    belay_model_check(belay_sem_acquire(now->sem, &now->held, 1, BELAY_NOW, NULL) == 0);
+    belay_model_check(belay_sem_acquire(now->sem, &other, 1, BELAY_NOW, NULL) == 0);
+    int first = belay_model_start(await_and_destroy, NULL);
+    int second = belay_model_start(release_other, &other);
+    release_other(&now->held);
+    belay_model_join(first);
+    belay_model_join(second);
+    belay_model_check(bly_load(&now->released, BLY_RELAXED) == 1);
+    bly_free(now);
+}
+
 static pair pairs[PAIRS];
-static scenario pair_scenarios[PAIRS + 7];
+static unsigned firsts[OPERATIONS];
+static char open_names[OPERATIONS][40];
+static scenario pair_scenarios[PAIRS + OPERATIONS + 8];
 
 const scenario *sem_scenarios(void)
 {
@@ -480,10 +566,16 @@ const scenario *sem_scenarios(void)
                                                  .opts = {.preemptions = 2, .spurious = 1}};
         }
     }
-    pair_scenarios[count++] = (scenario){.name = "sem/any-three",
-                                         .fn = run_any_three,
-                                         .arg = &pairs[0],
-                                         .opts = {.preemptions = 3, .spurious = 1}};
+    for (unsigned i = 0; i < OPERATIONS; i++) {
+        firsts[i] = i;
+        snprintf(open_names[i], sizeof open_names[i], "sem/open-%s", operations[i].name);
+        pair_scenarios[count++] = (scenario){.name = open_names[i],
+                                             .fn = run_open,
+                                             .arg = &firsts[i],
+                                             .opts = {.preemptions = 2, .spurious = 1}};
+    }
+    pair_scenarios[count++] = (scenario){
+        .name = "sem/any-three", .fn = run_any_three, .opts = {.preemptions = 3, .spurious = 1}};
     pair_scenarios[count++] = (scenario){.name = "sem/destroyed-by-the-last",
                                          .fn = destroyed_by_the_last,
                                          .opts = {.preemptions = 3, .spurious = 1}};
@@ -493,6 +585,9 @@ const scenario *sem_scenarios(void)
     pair_scenarios[count++] = (scenario){.name = "sem/destroyed-as-soon-as-idle",
                                          .fn = destroyed_as_soon_as_idle,
                                          .opts = {.preemptions = 2, .spurious = 1}};
+    pair_scenarios[count++] = (scenario){.name = "sem/destroyed-beside-releases",
+                                         .fn = destroyed_beside_releases,
+                                         .opts = {.preemptions = 3, .spurious = 1}};
     pair_scenarios[count++] =
         (scenario){.name = "sem/one-lease-two-acquires", .fn = one_lease_two_acquires};
     pair_scenarios[count] = (scenario){.name = "sem/canceled-head-lets-others-pass",
