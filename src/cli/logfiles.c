@@ -189,7 +189,7 @@ static void find_log(int folder, const char *name, const struct bly_logfiles_gc 
     }
     logs->items = bly_mem_grow(logs->items, &logs->max, logs->count + 1, sizeof *logs->items);
     struct log *log = &logs->items[logs->count++];
-    snprintf(log->name, sizeof log->name, "%s", name);
+    (void)snprintf(log->name, sizeof log->name, "%.*s", (int)sizeof log->name - 1, name);
     log->written_ns = stat.st_mtim.tv_sec * INT64_C(1000000000) + stat.st_mtim.tv_nsec;
     log->bytes = stat.st_blocks * STAT_BLOCK;
 }
