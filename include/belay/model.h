@@ -54,7 +54,8 @@ typedef struct belay_model_result {
 /*
  * belay_model_run: runs fn(arg) as the first thread of one execution after another until it fails,
  * all is explored, or a bound is reached. fn creates threads with belay_model_start, ends them with
- * belay_model_join, and frees what it made: what is left over is a leak and fails the execution.
+ * belay_model_join, and frees what it made: what is left over is a leak and fails the execution. So
+ * does a thread of belay that is neither joined nor detached.
  * On failure the message, the trace and a table with a column a thread go to standard output.
  * Returns 0 when no execution failed. Errors: BELAY_EINVAL (of the arguments), BELAY_EBUSY (called
  * from inside a run), BELAY_ENOMEM, BELAY_EINVAL (`replay` is no trace), BELAY_ECANCELED (an

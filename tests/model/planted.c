@@ -393,6 +393,18 @@ static enum fault faults[] = {FAULT_NONE,        FAULT_LOST_WAKEUP,    FAULT_DOU
                               FAULT_NODE_FREED,  FAULT_NO_PARK_FENCE,  FAULT_WEAK_TAKE_FENCE,
                               FAULT_RELAXED_PUSH};
 
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void thread_left_behind(void *arg)
+{
+    bly_thread thread;
+    (void)arg;
+    belay_model_check(bly_thread_create(&thread, NULL, do_nothing, NULL) == 0);
+}
+
 #define RIGHT(title, function, ...)                                                                \
     {                                                                                              \
         .name = "right/" title, .fn = function, .arg = &faults[FAULT_NONE], .opts = {              \
@@ -424,5 +436,9 @@ const scenario planted_scenarios[] = {
     PLANTED("no-fence-before-sleep", sleep_or_work, FAULT_NO_PARK_FENCE, "deadlock", "(7)1"),
     PLANTED("weak-take-fence", deque_scenario, FAULT_WEAK_TAKE_FENCE, "claims", "(19)10002(6)2"),
     PLANTED("relaxed-push", deque_scenario, FAULT_RELAXED_PUSH, "item > 0", "(10)1000101"),
+    {.name = "planted/thread-left-behind",
+     .fn = thread_left_behind,
+     .finds = "neither joined nor detached",
+     .trace = ""},
     {.name = NULL},
 };

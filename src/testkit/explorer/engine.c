@@ -315,6 +315,13 @@ static void check_ending(void)
                  "leak: %zu blocks, the first of %zu bytes, allocated near %s", leaks, first_size,
                  where);
     }
+    for (unsigned i = 0; i < model.thread_count && !model.has_failed; i++) {
+        if (model.threads[i].is_owed) {
+            model.has_failed = true;
+            snprintf(model.message, sizeof model.message,
+                     "leak: thread %u was neither joined nor detached", i);
+        }
+    }
 }
 
 static void reset(void)

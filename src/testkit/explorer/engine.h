@@ -63,6 +63,7 @@ typedef struct model_thread {
     enum model_state state;
     bool has_yielded;     /* not chosen until another thread has stepped */
     bool has_timed_out;   /* its wait ended by its deadline */
+    bool is_owed;         /* bly_thread_create made it, and it is neither joined nor detached */
     uint32_t index;       /* its lane */
     uint32_t fence_epoch; /* of its last sequentially consistent fence */
     uint64_t wait_seq;    /* order of arrival at a futex */

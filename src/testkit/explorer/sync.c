@@ -228,8 +228,18 @@ int bly_thread_create(bly_thread *thread, const bly_thread_opts *opts, void (*fn
     if (started == NULL) {
         model_fail("more than %d threads in one execution", MODEL_THREADS_MAX);
     }
+    started->is_owed = true;
     thread->index = started->index;
     return 0;
+}
+
+/* A thread is given up once, by a join or by detaching it. */
+static void give_up_thread(uint32_t index, const char *where)
+{
+    if (!model.threads[index].is_owed) {
+        model_fail("thread %u is given up for the second time at %s", index, where);
+    }
+    model.threads[index].is_owed = false;
 }
 
 static void join(uint32_t index, const char *where)
@@ -244,12 +254,13 @@ static void join(uint32_t index, const char *where)
 
 void bly_model_thread_join(bly_thread *thread, const char *where)
 {
+    give_up_thread(thread->index, where);
     join(thread->index, where);
 }
 
 void bly_thread_detach(bly_thread *thread)
 {
-    (void)thread;
+    give_up_thread(thread->index, "bly_thread_detach");
 }
 
 void bly_thread_slack_least(void)
