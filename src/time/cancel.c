@@ -69,7 +69,7 @@ int belay_cancel_create(belay_cancel *parent, unsigned flags, belay_cancel **ret
     bly_list_init(&token->children);
     token->fd = NO_FD;
     if (parent != NULL && (flags & BELAY_CANCEL_SHIELD) == 0 && join_parent(parent, token)) {
-        bly_store(&token->is_fired, 1u, BLY_RELEASE); /* release: as in mark_fired */
+        bly_store(&token->is_fired, 1u, BLY_RELAXED); /* relaxed: as above */
     }
     *ret_token = token;
     return 0;

@@ -101,8 +101,8 @@ int bly_park(bly_parker *parker, belay_clock *clock, int64_t until_ns)
     bly_assert_debug(!bly_deliver_active());
     uint32_t found = EMPTY;
     int result = 0;
-    /* acquire: only the failure needs it, with the release of bly_unpark. */
-    if (bly_cas(&parker->word, &found, PARKED, BLY_ACQUIRE, BLY_ACQUIRE)) {
+    /* relaxed: the exchange below acquires, whichever way this goes. */
+    if (bly_cas(&parker->word, &found, PARKED, BLY_RELAXED, BLY_RELAXED)) {
         bly_blocking_begin();
         result = clock->wait(clock, &parker->word, PARKED, until_ns);
         bly_blocking_end();

@@ -5,6 +5,21 @@
 #include "fault.h"
 #include "unit.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The fork hook that was registered last. */
+static bly_fork_hook *registered;
+
+void __real_bly_at_fork(bly_fork_hook *hook);
+void __wrap_bly_at_fork(bly_fork_hook *hook);
+
+void __wrap_bly_at_fork(bly_fork_hook *hook)
+{
+    registered = hook;
+    __real_bly_at_fork(hook);
+}
+
 START_TEST(self_is_one_parker_a_thread)
 {
     bly_parker *parker = bly_parker_self();
@@ -129,9 +144,59 @@ START_TEST(self_without_memory_is_null_and_can_be_asked_again)
 }
 END_TEST
 
+static int blocks, unblocks;
+
+static void count_begin(void)
+{
+    blocks++;
+    ck_assert_int_eq(unblocks, blocks - 1);
+}
+
+static void count_end(void)
+{
+    unblocks++;
+}
+
+START_TEST(park_announces_itself_as_blocking_when_it_sleeps)
+{
+    static const bly_blocking_hook hook = {.begin = count_begin, .end = count_end};
+    belay_clock *clock = belay_clock_system();
+    bly_parker *parker = bly_parker_self();
+    bly_blocking_install(&hook);
+    bly_unpark(parker, clock);
+    ck_assert_int_eq(bly_park(parker, clock, BELAY_FOREVER), 0);
+    ck_assert_int_eq(blocks, 0);
+    ck_assert_int_eq(bly_park(parker, clock, BELAY_NOW), BELAY_ETIMEDOUT);
+    ck_assert_int_eq(blocks, 1);
+    ck_assert_int_eq(unblocks, 1);
+}
+END_TEST
+
+/* The list of unused parkers is locked over a fork, and open in both processes after it. */
+START_TEST(a_forked_child_finds_the_unused_parkers)
+{
+    bly_parker *first = NULL, *second = NULL;
+    bly_thread thread;
+    ck_assert_int_eq(bly_thread_create(&thread, NULL, note_parker, &first), 0);
+    bly_thread_join(&thread);
+    ck_assert_ptr_nonnull(registered);
+    pid_t child = fork();
+    if (child == 0) {
+        note_parker(&second);
+        _exit(second == first ? 0 : 1);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    note_parker(&second);
+    ck_assert_ptr_eq(second, first);
+}
+END_TEST
+
 UNIT_MAIN("time/parker", self_is_one_parker_a_thread, an_unpark_before_the_park_is_consumed_by_it,
           reset_forgets_an_unpark,
           reset_inside_an_inline_callback_keeps_the_unpark_of_the_wait_around_it,
           park_times_out_at_its_deadline, no_unpark_is_lost_between_two_threads,
           the_parker_of_an_ended_thread_is_used_again,
-          self_without_memory_is_null_and_can_be_asked_again)
+          self_without_memory_is_null_and_can_be_asked_again,
+          park_announces_itself_as_blocking_when_it_sleeps, a_forked_child_finds_the_unused_parkers)

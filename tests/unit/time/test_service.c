@@ -1,11 +1,16 @@
 #include "time/timers_int.h"
 
+#include "belay/test.h"
 #include "deliver/deliver.h"
 #include "fault.h"
 #include "unit.h"
 
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define USES 94
 
 static void set_flag(uint32_t *flag)
 {
@@ -253,6 +258,100 @@ START_TEST(a_use_that_fails_leaves_the_others)
     fault_alloc_in = 1;
     ck_assert_int_eq(bly_timers_use(timers, NULL, &second), BELAY_ENOMEM);
     ck_assert_ptr_null(second);
+    ck_assert_uint_eq(timers->room, 0);
+    ck_assert_int_eq(belay_timers_destroy(timers), 0);
+}
+END_TEST
+
+/* What a service's thread says of itself. */
+typedef struct portrait {
+    bly_timer timer;
+    char name[16];
+    int slack_ns;
+    uint32_t has_come; /* atomic */
+} portrait;
+
+static void draw(bly_timer *timer)
+{
+    portrait *self = bly_container(timer, portrait, timer);
+    (void)prctl(PR_GET_NAME, self->name);
+    self->slack_ns = prctl(PR_GET_TIMERSLACK);
+    set_flag(&self->has_come);
+}
+
+static void draw_thread_of(belay_timers *timers, portrait *ret_portrait)
+{
+    belay_timers *used = NULL;
+    memset(ret_portrait, 0, sizeof *ret_portrait);
+    ck_assert_int_eq(bly_timers_use(timers, NULL, &used), 0);
+    bly_timer_init(&ret_portrait->timer, used, draw);
+    bly_timer_arm(&ret_portrait->timer, BELAY_NOW);
+    await_flag(&ret_portrait->has_come);
+    bly_timer_disarm_wait(&ret_portrait->timer);
+    bly_timers_unuse(used);
+}
+
+START_TEST(the_thread_has_the_name_given_and_wakes_on_time)
+{
+    belay_timers_opts opts = {.size = sizeof opts, .name = "mine"};
+    belay_timers *timers = NULL;
+    portrait drawn;
+    ck_assert_int_eq(belay_timers_create(&opts, &timers), 0);
+    draw_thread_of(timers, &drawn);
+    ck_assert_str_eq(drawn.name, "mine");
+    ck_assert_int_eq(drawn.slack_ns, 1);
+    ck_assert_int_eq(belay_timers_destroy(timers), 0);
+    draw_thread_of(NULL, &drawn);
+    ck_assert_str_eq(drawn.name, "belay-timers");
+}
+END_TEST
+
+START_TEST(a_forked_child_ends_the_services_that_it_makes)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        belay_clock *clock = NULL;
+        belay_timers *timers = NULL;
+        bool is_fine = belay_manual_clock_create(0, 0, &clock) == 0 &&
+                       bly_timers_use(NULL, clock, &timers) == 0;
+        bly_timers_unuse(timers);
+        is_fine = is_fine && belay_manual_clock_destroy(clock) == 0;
+        _exit(is_fine ? 0 : 1);
+    }
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+static void beat_never(bly_timer *timer)
+{
+    (void)timer;
+}
+
+START_TEST(a_service_has_room_for_one_timer_a_use)
+{
+    static bly_timer armed[USES - 1];
+    belay_timers_opts opts = {.size = sizeof opts, .is_polled = 1};
+    belay_timers *timers = NULL, *used = NULL;
+    ck_assert_int_eq(belay_timers_create(&opts, &timers), 0);
+    for (int i = 0; i < USES; i++) {
+        ck_assert_int_eq(bly_timers_use(timers, NULL, &used), 0);
+        if (i < USES - 1) {
+            bly_timer_init(&armed[i], used, beat_never);
+            bly_timer_arm(&armed[i], 1 + i);
+        }
+    }
+    ck_assert_uint_eq(timers->room, USES);
+    /* The last use made it grow, to the next size and no further. */
+    ck_assert_uint_eq(bly_chunks_capacity(&timers->armed.slots), 224);
+    for (int i = 0; i < USES; i++) {
+        if (i < USES - 1) {
+            bly_timer_disarm_wait(&armed[i]);
+        }
+        bly_timers_unuse(used);
+    }
+    ck_assert_uint_eq(timers->room, 0);
     ck_assert_int_eq(belay_timers_destroy(timers), 0);
 }
 END_TEST
@@ -265,4 +364,6 @@ UNIT_MAIN("time/service", create_refuses_bad_arguments,
           destroy_in_an_inline_callback_would_wait_and_is_refused, first_and_last_uses_race,
           UNIT_UNLESS_TSAN(a_forked_child_has_a_service_of_its_own_and_joins_none),
           create_without_memory_or_thread_leaves_nothing,
-          a_first_use_that_fails_leaves_nothing_shared, a_use_that_fails_leaves_the_others)
+          a_first_use_that_fails_leaves_nothing_shared, a_use_that_fails_leaves_the_others,
+          the_thread_has_the_name_given_and_wakes_on_time,
+          a_forked_child_ends_the_services_that_it_makes, a_service_has_room_for_one_timer_a_use)

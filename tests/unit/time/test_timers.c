@@ -1,5 +1,6 @@
 #include "time/timers.h"
 
+#include "base/opts.h"
 #include "deliver/deliver.h"
 #include "sync/sync.h"
 #include "unit.h"
@@ -238,6 +239,7 @@ START_TEST(a_reading_that_steps_back_is_held_and_counted)
     ck_assert_int_eq(belay_timers_poll(timers, 100), 0);
     bly_timer_arm(&only.timer, 90);
     ck_assert_int_eq(belay_timers_poll(timers, 50), 1);
+    ck_assert_int_eq(belay_timers_poll(timers, 100), 0);
     ck_assert_int_eq(belay_timers_stats(timers, &stats), 0);
     ck_assert_uint_eq(stats.steps_back, 1);
     end_service();
@@ -283,6 +285,43 @@ START_TEST(stats_write_no_more_than_the_caller_knows)
     ck_assert_int_eq(belay_timers_stats(timers, &stats), BELAY_EINVAL);
     ck_assert_int_eq(belay_timers_stats(timers, NULL), BELAY_EINVAL);
     ck_assert_int_eq(belay_timers_stats(NULL, &stats), BELAY_EINVAL);
+    end_service();
+}
+END_TEST
+
+START_TEST(a_timer_armed_for_the_last_reading_is_not_late)
+{
+    use_polled();
+    probe only;
+    probe_init(&only);
+    ck_assert_int_eq(belay_timers_poll(timers, 100), 0);
+    bly_timer_arm(&only.timer, 100);
+    ck_assert_int_eq(belay_timers_poll(timers, 150), 1);
+    belay_timers_metrics stats = {.size = sizeof stats};
+    ck_assert_int_eq(belay_timers_stats(timers, &stats), 0);
+    ck_assert_int_eq(stats.lateness_max_ns, 0);
+    end_service();
+}
+END_TEST
+
+START_TEST(stats_clear_what_the_caller_knows_beyond_the_library)
+{
+    use_polled();
+    struct {
+        belay_timers_metrics known;
+        char rest[BLY_OPTS_SIZE_MAX - sizeof(belay_timers_metrics)];
+    } stats;
+    memset(&stats, 0xee, sizeof stats);
+    stats.known.size = sizeof stats;
+    ck_assert_int_eq(belay_timers_stats(timers, &stats.known), 0);
+    ck_assert_uint_eq(stats.known.size, sizeof stats);
+    for (size_t i = 0; i < sizeof stats.rest; i++) {
+        ck_assert_int_eq(stats.rest[i], 0);
+    }
+    stats.known.size = sizeof stats + 1;
+    ck_assert_int_eq(belay_timers_stats(timers, &stats.known), BELAY_EINVAL);
+    stats.known.size = sizeof stats.known.size;
+    ck_assert_int_eq(belay_timers_stats(timers, &stats.known), 0);
     end_service();
 }
 END_TEST
@@ -489,6 +528,8 @@ UNIT_MAIN("time/timers", poll_fires_what_is_due_in_order_of_deadlines,
           what_a_function_arms_in_the_past_fires_in_the_same_poll,
           a_reading_that_steps_back_is_held_and_counted,
           stats_tell_how_late_timers_fired_that_were_armed_ahead,
+          a_timer_armed_for_the_last_reading_is_not_late,
+          stats_clear_what_the_caller_knows_beyond_the_library,
           stats_write_no_more_than_the_caller_knows, poll_from_a_callback_of_poll_is_busy,
           destroy_from_a_callback_of_poll_is_busy,
           a_function_may_disarm_for_good_and_free_its_timer, poll_refuses_bad_arguments,

@@ -5,8 +5,11 @@
 #include "fault.h"
 #include "unit.h"
 
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define CENTURY_S (INT64_C(100) * 365 * 24 * 3600)
 
 #define STEP 1u
 #define STOP 2u
@@ -193,14 +196,85 @@ START_TEST(a_forked_child_forgets_the_watchers)
     if (child == 0) {
         bly_wall_unwatch(&only.watcher);
         observer own = new_observer();
-        bool is_fine = bly_wall_watch(&own.watcher) == 0;
+        bool is_fine = open_fds == 1 && bly_wall_watch(&own.watcher) == 0 && open_fds == 2;
         bly_wall_unwatch(&own.watcher);
-        _exit(is_fine ? 0 : 1);
+        _exit(is_fine && open_fds == 1 ? 0 : 1);
     }
     int status = -1;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     bly_wall_unwatch(&only.watcher);
+}
+END_TEST
+
+/* What the kernel answers to the machine's own table, while `is_scripted`. */
+static bool is_scripted;
+static int timer_fd;              /* of timerfd_create; below 0: an error */
+static int settime_flags;         /* of the last timerfd_settime */
+static struct itimerspec settime; /* of the last timerfd_settime */
+static int read_errors[4];        /* of one read after another; 0: it reads a count */
+static unsigned reads;
+
+int __real_timerfd_create(int clock, int flags);
+int __wrap_timerfd_create(int clock, int flags);
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old);
+ssize_t __real_read(int fd, void *to, size_t len);
+ssize_t __wrap_read(int fd, void *to, size_t len);
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+    return is_scripted ? timer_fd : __real_timerfd_create(clock, flags);
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old)
+{
+    if (!is_scripted) {
+        return __real_timerfd_settime(fd, flags, to, old);
+    }
+    settime_flags = flags;
+    settime = *to;
+    return 0;
+}
+
+ssize_t __wrap_read(int fd, void *to, size_t len)
+{
+    if (!is_scripted) {
+        return __real_read(fd, to, len);
+    }
+    int error = read_errors[reads++ % 4];
+    if (error != 0) {
+        errno = error;
+    }
+    return error != 0 ? -1 : (ssize_t)len;
+}
+
+START_TEST(the_machine_s_timer_is_armed_far_ahead_and_canceled_by_a_step)
+{
+    is_scripted = true;
+    ck_assert_int_eq(bly_wall_steps->open(), 0);
+    ck_assert_int_eq(settime_flags, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET);
+    ck_assert_int_gt(settime.it_value.tv_sec, bly_wall_ns() / 1000000000 + CENTURY_S);
+    timer_fd = -1;
+    ck_assert_int_eq(bly_wall_steps->open(), BELAY_EAGAIN);
+}
+END_TEST
+
+START_TEST(the_machine_s_timer_tells_steps_from_its_stop_and_from_signals)
+{
+    is_scripted = true;
+    read_errors[0] = EINTR;
+    read_errors[1] = EINTR;
+    read_errors[2] = ECANCELED;
+    ck_assert(bly_wall_steps->await(0));
+    ck_assert_uint_eq(reads, 3);
+    ck_assert(!bly_wall_steps->await(0)); /* errno says ECANCELED still */
+    read_errors[0] = EBADF;
+    ck_assert(!bly_wall_steps->await(0));
+    errno = EINTR;
+    reads = 3;
+    ck_assert(!bly_wall_steps->await(0));
+    ck_assert_uint_eq(reads, 4);
 }
 END_TEST
 
@@ -223,4 +297,6 @@ UNIT_MAIN("time/wall", each_watcher_is_told_of_each_step,
           the_last_watcher_may_leave_in_an_inline_callback, watch_without_descriptor_is_refused,
           first_and_last_watchers_race_on_the_machine_s_own_timer,
           UNIT_UNLESS_TSAN(a_forked_child_forgets_the_watchers),
-          watch_without_memory_or_thread_leaves_nothing)
+          watch_without_memory_or_thread_leaves_nothing,
+          the_machine_s_timer_is_armed_far_ahead_and_canceled_by_a_step,
+          the_machine_s_timer_tells_steps_from_its_stop_and_from_signals)
