@@ -23,9 +23,10 @@ typedef struct object {
     belay_task *task;    /* what the function delivers; NULL: nothing */
 } object;
 
-/* The machine's clock, which counts whom it wakes. */
+/* The machine's clock, which counts whom it wakes and who went to sleep. */
 static belay_clock counting;
-static uint32_t wakes; /* atomic */
+static uint32_t wakes;  /* atomic */
+static uint32_t sleeps; /* atomic */
 
 static void wake_and_count(belay_clock *self, uint32_t *word, uint32_t count)
 {
@@ -34,11 +35,26 @@ static void wake_and_count(belay_clock *self, uint32_t *word, uint32_t count)
     bly_futex_wake(word, count);
 }
 
+static int wait_and_count(belay_clock *self, uint32_t *word, uint32_t expected, int64_t until_ns)
+{
+    (void)self;
+    bly_fetch_add(&sleeps, 1u, BLY_RELAXED);
+    return bly_futex_wait(word, expected, until_ns);
+}
+
 static void open_clock(void)
 {
     counting = *belay_clock_system();
     counting.wake = wake_and_count;
-    wakes = 0;
+    counting.wait = wait_and_count;
+    wakes = sleeps = 0;
+}
+
+static void await_sleeps(uint32_t count)
+{
+    while (bly_load(&sleeps, BLY_RELAXED) < count) {
+        bly_yield();
+    }
 }
 
 static void on_timer(bly_timer *timer)
@@ -113,6 +129,9 @@ static void a_later_timer_wakes_nobody(void *arg)
     open_clock();
     open_object(&first, NULL, &counting);
     open_object(&second, NULL, &counting);
+    await_sleeps(1);
+    bly_timer_disarm(&second.timer);
+    belay_model_check(bly_load(&wakes, BLY_RELAXED) == 0);
     arm(&first, EARLY_NS);
     arm(&second, EARLY_NS);
     arm(&second, LATE_NS);
