@@ -30,29 +30,25 @@ typedef struct bly_store_watch bly_store_watch;
 
 /* What is wrong with a store. */
 enum {
-    BLY_PROBLEM_NONE = 0,
-    BLY_PROBLEM_UNSAFE,    /* file or folder belongs to, or may be written by, somebody else */
-    BLY_PROBLEM_SYMLINK,   /* a symbolic link where a file of the store should be */
-    BLY_PROBLEM_NETWORK,   /* on a network file system, where locks do not hold */
-    BLY_PROBLEM_FOREIGN,   /* a file, but not a store of belay's */
-    BLY_PROBLEM_NEWER,     /* made by a newer belay */
-    BLY_PROBLEM_DAMAGED,   /* its structure is broken */
-    BLY_PROBLEM_READ_ONLY, /* it cannot be written */
-    BLY_PROBLEM_DISK_FULL,
-    BLY_PROBLEM_IO,    /* errno or the database's own code in `detail` */
-    BLY_PROBLEM_SCHEME /* no such kind of store */
+    BLY_PROBLEM_NONE = BELAY_JOBS_PROBLEM_NONE,
+    BLY_PROBLEM_UNSAFE = BELAY_JOBS_PROBLEM_UNSAFE,
+    BLY_PROBLEM_SYMLINK = BELAY_JOBS_PROBLEM_SYMLINK,
+    BLY_PROBLEM_NETWORK = BELAY_JOBS_PROBLEM_NETWORK,
+    BLY_PROBLEM_FOREIGN = BELAY_JOBS_PROBLEM_FOREIGN,
+    BLY_PROBLEM_NEWER = BELAY_JOBS_PROBLEM_NEWER,
+    BLY_PROBLEM_DAMAGED = BELAY_JOBS_PROBLEM_DAMAGED,
+    BLY_PROBLEM_READ_ONLY = BELAY_JOBS_PROBLEM_READ_ONLY,
+    BLY_PROBLEM_DISK_FULL = BELAY_JOBS_PROBLEM_DISK_FULL,
+    BLY_PROBLEM_IO = BELAY_JOBS_PROBLEM_IO,
+    BLY_PROBLEM_SCHEME = BELAY_JOBS_PROBLEM_SCHEME
 };
-typedef struct bly_store_error {
-    int problem;
-    int detail;
-    char text[400]; /* a sentence for people: the thing, the reason, the next step */
-} bly_store_error;
+typedef belay_jobs_error bly_store_error;
 
 /*
  * The slot after `slot_ns` of a schedule of kind BLY_SCHEDULE_CRON; BELAY_FOREVER ends it. Called
  * on a thread of the store inside a transaction: it computes and does nothing else.
  */
-typedef int64_t bly_store_next_fn(const bly_schedule *rule, int64_t slot_ns, void *arg);
+typedef belay_jobs_next_fn bly_store_next_fn;
 
 typedef struct bly_store_opts {
     uint32_t size;
@@ -131,10 +127,7 @@ int bly_store_edit(bly_store *store, const bly_job_ref *job, const bly_edit *edi
  * A live file: locked as long as one process has it open. Made before the store is opened and
  * before a keeper is forked, which is given `fd` to hold and hand to every job.
  */
-typedef struct bly_live {
-    int fd; /* close-on-exec, locked */
-    char name[64];
-} bly_live;
+typedef belay_jobs_live bly_live;
 
 /*
  * bly_live_create: makes a live file beside the store at `url`, its folder too when missing.
@@ -349,17 +342,8 @@ int bly_store_watch_wait(bly_store_watch *watch, int64_t deadline_ns);
  * Care.
  */
 
-typedef struct bly_gc_opts {
-    uint32_t size;
-    int64_t keep_ns;        /* ended jobs younger than this stay; default 14 days */
-    int64_t keep_failed_ns; /* failed ones: default 14 days */
-    uint32_t jobs_max;      /* jobs of one call; default 10000 */
-} bly_gc_opts;
-typedef struct bly_gc_result {
-    uint64_t jobs, batches, sessions; /* removed */
-    uint64_t bytes;                   /* given back to the file system */
-    bool has_more;
-} bly_gc_result;
+typedef belay_jobs_gc_opts bly_gc_opts;
+typedef belay_jobs_gc_result bly_gc_result;
 
 /*
  * bly_store_gc: removes ended jobs whose time is over and that no live job needs, and gives free
