@@ -1,6 +1,7 @@
 /*
- * belay/test.h: tests without sleeping: a clock that is moved by hand, and an executor that runs
- * one task at a time, when and in the order the test says. In libbelay-test.
+ * belay/test.h: tests without sleeping: a clock that is moved by hand, an executor that runs one
+ * task at a time, when and in the order the test says, and a history that judges what threads saw.
+ * In libbelay-test.
  *
  *     belay_clock *clock;
  *     belay_manual_clock_create(0, 0, &clock);
@@ -144,6 +145,74 @@ int belay_test_exec_refuse(belay_test_exec *exec, uint32_t count, int result);
  * Context: any thread, never blocks.
  */
 int belay_test_exec_destroy(belay_test_exec *exec);
+
+/*
+ * A history: what threads that acquire permits or hand over tasks saw, recorded while they run, and
+ * judged by belay_history_check when they have ended [G-TEST-7]. Entries are acquires or tasks, and
+ * have numbers from 0. Recording takes no lock.
+ */
+typedef struct belay_history belay_history;
+
+/*
+ * belay_history_create: an empty history of at most entries_max acquires and tasks, and `capacity`
+ * permits: of a semaphore that is resized, the most that it ever has.
+ * Gives the history; belay_history_destroy ends it.
+ * Errors: BELAY_EINVAL (no ret_history; entries_max is 0 or above 2^31 - 1), BELAY_ENOMEM.
+ * Context: any thread, never blocks.
+ */
+int belay_history_create(uint64_t capacity, uint32_t entries_max, belay_history **ret_history);
+
+/*
+ * belay_history_begin: an acquire of so many permits begins, or, when permits is 0, a task is about
+ * to be handed over. Returns the entry's number.
+ * Errors: BELAY_EFULL (entries_max have begun). Context: any thread, never blocks.
+ */
+int belay_history_begin(belay_history *history, uint32_t permits);
+
+/*
+ * belay_history_end: the entry has its outcome: what the acquire returned or its callback was told;
+ * of a task 0 when it is run, and why when it is refused or dropped. Called after the acquire; with
+ * result 0 its permits are surely held from now on. Further calls are recorded too, and are faults.
+ * Errors: BELAY_EINVAL (no such entry). Context: any thread, never blocks.
+ */
+int belay_history_end(belay_history *history, int entry, int result);
+
+/*
+ * belay_history_release: the entry's permits are about to be released: called before that.
+ * Errors: BELAY_EINVAL (no such entry). Context: any thread, never blocks.
+ */
+int belay_history_release(belay_history *history, int entry);
+
+/*
+ * belay_history_order: the entry was queued at `place`, a number that rises with each that is
+ * queued, and served as number `turn`, from 1; both given under the lock of the queue. Numbers
+ * taken outside of it give false alarms.
+ * Errors: BELAY_EINVAL (no such entry; turn is 0). Context: any thread, never blocks.
+ */
+int belay_history_order(belay_history *history, int entry, uint64_t place, uint64_t turn);
+
+/*
+ * belay_history_count: how many entries ended with `result`.
+ * Errors: none. Context: while nobody records; never blocks.
+ */
+uint64_t belay_history_count(const belay_history *history, int result);
+
+/*
+ * belay_history_check: NULL when the history is right, else the name of a rule that it breaks, and
+ * in *ret_entry, which may be NULL, an entry that shows it. In checking order:
+ *   an acquire has one outcome: "no outcome", "two outcomes"
+ *   a task ends once: "task lost", "task twice"
+ *   what was granted is released once at most: "released twice", "release without a grant"
+ *   only what was granted had a turn: "turn without a grant"
+ *   no more permits than the capacity were surely held at one time: "over capacity"
+ *   turns are 1, 2, 3 and so on: "turn left out", "turn twice"
+ *   who was queued first was served first: "out of order"
+ * Context: while nobody records; never blocks.
+ */
+const char *belay_history_check(belay_history *history, uint32_t *ret_entry);
+
+/* belay_history_destroy: ends the history; NULL is allowed. Context: while nobody records. */
+void belay_history_destroy(belay_history *history);
 
 #ifdef __cplusplus
 }

@@ -9,12 +9,13 @@
  * the same and cancel or wait for what they find on a board; somewhere in between the pool is shut
  * down in one way or the other. A round is right when, after the pool has terminated,
  *
- *   - each task or call that was accepted was run once or dropped once, and no other was touched;
- *   - each then-callback was called once;
+ *   - its history is (belay/test.h): each task or call was refused, run or dropped, and only once;
+ *   - so is that of the then-callbacks: each was called once;
  *   - what a wait told is what became of the call;
  *   - the counters of the pool agree with what was seen; nothing is queued or outstanding.
  */
 #include "belay/exec.h"
+#include "belay/test.h"
 
 #include "exec/tuning.h"
 #include "sync/sync.h"
@@ -37,27 +38,26 @@
         }                                                                                          \
     } while (0)
 
-/* One task or call. All counters are atomic. */
+/* One task or call. */
 typedef struct entry {
     belay_task task;
-    uint32_t is_accepted; /* its submit said so */
-    uint32_t runs;
-    uint32_t drops;
-    uint32_t thens; /* then-callbacks promised */
-    uint32_t thens_run;
+    int number;     /* in the history of tasks */
+    int then;       /* in the history of then-callbacks */
+    uint32_t runs;  /* atomic */
+    uint32_t drops; /* atomic */
 } entry;
 
 typedef struct seen {
-    uint64_t failed;              /* atomic */
-    uint64_t dropped_at_shutdown; /* atomic */
-    uint64_t canceled;            /* atomic */
-    uint64_t pool_thens;          /* atomic: promised on the pool itself */
+    uint64_t failed;     /* atomic */
+    uint64_t pool_thens; /* atomic: promised on the pool itself */
 } seen;
 
 static belay_exec *pool;
 static entry entries[ROUND_ENTRIES];
 static uint32_t entries_used; /* atomic */
 static seen counts;
+static belay_history *works;             /* of this round */
+static belay_history *thens;             /* of this round */
 static belay_exec_worker_stats_data sum; /* over the rounds */
 static belay_future *board[BOARD_SIZE];  /* atomic: futures for anybody to take, with a reference */
 static uint64_t seed;
@@ -98,17 +98,20 @@ static entry *take_entry(void)
             return NULL;
         }
     } while (!bly_cas(&entries_used, &index, index + 1, BLY_RELAXED, BLY_RELAXED));
-    entries[index].task = (belay_task){.run = bare_run, .drop = bare_drop};
-    return &entries[index];
+    entry *self = &entries[index];
+    *self = (entry){.task = {.run = bare_run, .drop = bare_drop},
+                    .number = belay_history_begin(works, 0)};
+    EXPECT(self->number >= 0);
+    return self;
 }
 
 static bool was_accepted(entry *self, int result)
 {
     if (result != 0) {
         EXPECT(result == BELAY_ECLOSED || result == BELAY_EFULL || result == BELAY_ECANCELED);
+        EXPECT(belay_history_end(works, self->number, result) == 0);
         return false;
     }
-    bly_store(&self->is_accepted, 1u, BLY_RELAXED);
     return true;
 }
 
@@ -118,6 +121,7 @@ static int run_entry(entry *self)
 {
     uint64_t random = own_random();
     bly_fetch_add(&self->runs, 1u, BLY_RELAXED);
+    EXPECT(belay_history_end(works, self->number, 0) == 0);
     depth++;
     int status = act(&random);
     if (depth == 1 && dice(&random, 1000) == 0) {
@@ -137,7 +141,7 @@ static void drop_entry(entry *self, int why)
 {
     bly_fetch_add(&self->drops, 1u, BLY_RELAXED);
     EXPECT(why == BELAY_DROP_SHUTDOWN || why == BELAY_DROP_CANCELED);
-    count(why == BELAY_DROP_SHUTDOWN ? &counts.dropped_at_shutdown : &counts.canceled);
+    EXPECT(belay_history_end(works, self->number, why) == 0);
 }
 
 static void bare_drop(belay_task *task, int why)
@@ -166,7 +170,7 @@ static void on_end(belay_future *future, int result, int status, void *arg)
     int again = 0;
     EXPECT(belay_future_wait(future, BELAY_NOW, &again) == result && again == status);
     EXPECT(result == 0 || result == BELAY_ECANCELED || result == BELAY_ECLOSED);
-    bly_fetch_add(&self->thens_run, 1u, BLY_RELAXED);
+    EXPECT(belay_history_end(thens, self->then, 0) == 0);
 }
 
 /* --- What tasks and threads do. --- */
@@ -182,7 +186,8 @@ static void submit_bare(void)
 static void promise_then(belay_future *future, entry *self, uint64_t *random)
 {
     bool is_on_pool = dice(random, 2) == 0;
-    bly_fetch_add(&self->thens, 1u, BLY_RELAXED);
+    self->then = belay_history_begin(thens, 0);
+    EXPECT(self->then >= 0);
     if (is_on_pool) {
         count(&counts.pool_thens);
     }
@@ -328,27 +333,32 @@ static void add_to_sum(const belay_exec_worker_stats_data *round)
     sum.replaced += round->replaced;
 }
 
-/* Returns how many were accepted. */
-static uint64_t check_entries(const belay_exec_stats_data *metrics)
+static void check_history(belay_history *history)
 {
-    uint64_t runs = 0;
-    uint64_t accepted = 0;
-    for (uint32_t i = 0; i < entries_used; i++) {
-        entry *self = &entries[i];
-        EXPECT(self->runs + self->drops == self->is_accepted);
-        EXPECT(self->thens == self->thens_run);
-        runs += self->runs;
-        accepted += self->is_accepted;
-        *self = (entry){.runs = 0};
+    uint32_t shown = 0;
+    const char *broken = belay_history_check(history, &shown);
+    if (broken != NULL) {
+        fprintf(stderr, "stress_exec: entry %u: %s\n", shown, broken);
     }
+    EXPECT(broken == NULL);
+}
+
+/* Returns how many were accepted. */
+static uint64_t check_round(const belay_exec_stats_data *metrics)
+{
+    check_history(works);
+    check_history(thens);
+    uint64_t runs = belay_history_count(works, 0);
+    uint64_t dropped = belay_history_count(works, BELAY_DROP_SHUTDOWN);
+    uint64_t canceled = belay_history_count(works, BELAY_DROP_CANCELED);
     EXPECT(metrics->total.executed >= runs);
     EXPECT(metrics->total.executed <= runs + counts.pool_thens);
     EXPECT(metrics->total.failed == counts.failed);
-    EXPECT(metrics->total.dropped == counts.dropped_at_shutdown);
-    EXPECT(metrics->total.canceled == counts.canceled);
+    EXPECT(metrics->total.dropped == dropped);
+    EXPECT(metrics->total.canceled == canceled);
     EXPECT(metrics->total.queued == 0 && metrics->outstanding == 0);
     EXPECT(metrics->queued_roots == 0 && metrics->state == BELAY_EXEC_TERMINATED);
-    return accepted;
+    return runs + dropped + canceled;
 }
 
 static void clear_board(void)
@@ -364,6 +374,8 @@ static uint64_t run_round(uint64_t *random)
     bly_thread outsiders[OUTSIDERS];
     entries_used = 0;
     counts = (seen){0};
+    EXPECT(belay_history_create(0, ROUND_ENTRIES, &works) == 0);
+    EXPECT(belay_history_create(0, ROUND_ENTRIES, &thens) == 0);
     make_pool(random);
     for (uint32_t i = 0; i < OUTSIDERS; i++) {
         EXPECT(bly_thread_create(&outsiders[i], NULL, act_outside, NULL) == 0);
@@ -380,9 +392,11 @@ static uint64_t run_round(uint64_t *random)
     belay_exec_stats_data metrics = {.size = sizeof metrics};
     EXPECT(belay_exec_stats(pool, &metrics) == 0);
     clear_board();
-    uint64_t accepted = check_entries(&metrics);
+    uint64_t accepted = check_round(&metrics);
     add_to_sum(&metrics.total);
     EXPECT(belay_exec_destroy(pool) == 0);
+    belay_history_destroy(works);
+    belay_history_destroy(thens);
     return accepted;
 }
 

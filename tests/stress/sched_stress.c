@@ -2,16 +2,18 @@
  * sched_stress.c: threads that schedule, replace, cancel and close, against a count of what became
  * of every job.
  *
- * usage: stress_sched [ROUNDS]
+ * usage: stress_sched [ROUNDS [SEED]]
  *
  * Each round makes a scheduler, started on a pool or driven by threads, lets a few threads work on
  * a few ids, closes it in the middle of that or after, and destroys it as soon as await has
- * returned. Every job has a record: a one-shot ends in one of fn and drop, a series in one drop
- * after its last fn; runs of one id never overlap; no more than running_max run at once. With the
- * sanitizers this also says that nothing is touched after the end.
+ * returned. Every job is an entry of a history (belay/test.h): it is refused, or a one-shot ends in
+ * one of fn and drop, a series in one drop after its last fn. Runs of one id never overlap; no more
+ * than running_max run at once. With the sanitizers this also says that nothing is touched after
+ * the end.
  */
 #include "belay/exec.h"
 #include "belay/sched.h"
+#include "belay/test.h"
 #include "sync/sync.h"
 
 #include <pthread.h>
@@ -32,10 +34,10 @@
 enum { PLAIN, FAILS, PENDING, SERIES, SCHEDULES, KINDS };
 
 typedef struct record {
-    uint32_t runs;     /* atomic */
-    uint32_t drops;    /* atomic */
-    uint32_t in_fn;    /* atomic: 1 from the begin of fn to its end, elsewhere or not */
-    uint32_t accepted; /* its thread, then who checks */
+    uint32_t runs;  /* atomic */
+    uint32_t drops; /* atomic */
+    uint32_t in_fn; /* atomic: 1 from the begin of fn to its end, elsewhere or not */
+    int number;     /* in the history */
     int kind;
     int id;
     struct record *elsewhere; /* pile_lock: the next that waits to be ended */
@@ -43,6 +45,7 @@ typedef struct record {
 } record;
 
 static belay_sched *sched;
+static belay_history *history;   /* of this round */
 static uint32_t running;         /* atomic */
 static uint32_t id_running[IDS]; /* atomic */
 static bool is_started;
@@ -66,7 +69,9 @@ static void begin(record *self)
     CHECK(!is_started || now_running <= RUNNING_MAX);
     CHECK(add(&id_running[self->id], 1) == 1);
     (void)add(&self->runs, 1);
-    CHECK(self->kind == SERIES || bly_load(&self->runs, BLY_SEQ_CST) == 1);
+    if (self->kind != SERIES) {
+        CHECK(belay_history_end(history, self->number, 0) == 0);
+    }
 }
 
 static void end(record *self)
@@ -83,14 +88,15 @@ static void drop(void *arg, int why)
     record *self = arg;
     CHECK(why != 0);
     CHECK(bly_load(&self->in_fn, BLY_SEQ_CST) == 0);
-    CHECK(add(&self->drops, 1) == 1);
-    CHECK(self->kind == SERIES || bly_load(&self->runs, BLY_SEQ_CST) == 0);
+    (void)add(&self->drops, 1);
+    CHECK(belay_history_end(history, self->number, why) == 0);
     (void)belay_sched_cancel(sched, BELAY_ID(IDS)); /* a call from inside a drop */
 }
 
 static void schedule(record *self, int kind, int id, int64_t delay_ns)
 {
-    *self = (record){.kind = kind, .id = id};
+    *self = (record){.kind = kind, .id = id, .number = belay_history_begin(history, 0)};
+    CHECK(self->number >= 0);
     belay_job job = {.size = sizeof job,
                      .run_at_ns = belay_time_add(belay_clock_now(NULL), delay_ns),
                      .priority = id % 3,
@@ -101,7 +107,9 @@ static void schedule(record *self, int kind, int id, int64_t delay_ns)
                      .period_ns = 20000};
     int result = belay_sched_schedule(sched, BELAY_ID((uint64_t)id), &job, NULL);
     CHECK(result >= 0 || result == BELAY_ECLOSED);
-    self->accepted = result >= 0;
+    if (result < 0) {
+        CHECK(belay_history_end(history, self->number, result) == 0);
+    }
 }
 
 static int work(belay_claim *claim, void *arg)
@@ -196,12 +204,15 @@ static void *use(void *arg)
 
 static void check_records(void)
 {
+    const char *broken = belay_history_check(history, NULL);
+    if (broken != NULL) {
+        fprintf(stderr, "stress_sched: %s\n", broken);
+    }
+    CHECK(broken == NULL);
     for (int t = 0; t < THREADS; t++) {
         for (int i = 0; i < OPS; i++) {
             const record *self = &records[t][i];
             CHECK(self->in_fn == 0);
-            uint32_t ends = self->kind == SERIES ? self->drops : self->runs + self->drops;
-            CHECK(ends == self->accepted);
             total_runs += self->runs;
             total_drops += self->drops;
         }
@@ -237,6 +248,7 @@ static void run_round(uint64_t *random)
                              .aging_ns_per_priority = (int64_t)(draw % 3) * 1000};
     is_started = (draw >> 8) % 3 != 0;
     CHECK(belay_sched_create(&opts, &sched) == 0);
+    CHECK(belay_history_create(0, THREADS * OPS, &history) == 0);
     belay_exec *exec = is_started ? make_pool() : NULL;
     if (is_started) {
         CHECK(belay_sched_start(sched, belay_exec_executor(exec), RUNNING_MAX) == 0);
@@ -276,6 +288,7 @@ static void run_round(uint64_t *random)
         CHECK(belay_exec_await_termination(exec, BELAY_FOREVER) == 0);
         CHECK(belay_exec_destroy(exec) == 0);
     }
+    belay_history_destroy(history);
 }
 
 int main(int argc, char **argv)

@@ -5,18 +5,17 @@
  *
  * The run is cut into rounds, each with a semaphore of its own whose capacity, bound of waiters,
  * executor, resizes and close are drawn from the seed. Every acquire is an entry with a fresh
- * lease. The semaphore numbers those that queue in the order of its queue and those that it grants
- * in the order of its grants, both under its lock, and leaves the numbers in the lease. A round is
- * right when
+ * lease, and recorded in a history (belay/test.h). The semaphore numbers those that queue in the
+ * order of its queue and those that it grants in the order of its grants, both under its lock, and
+ * leaves the numbers in the lease. A round is right when
  *
- *   - each entry has exactly one outcome, and a callback exactly when it was promised;
- *   - the numbers of grants are 1, 2, 3 ... and in their order the places in the queue only rise;
+ *   - its history is: one outcome each, callbacks included, the order of the queue, the capacity;
  *   - a try got nothing while another acquire of its thread stood in the queue;
- *   - never more permits than the largest capacity were surely held at one time;
  *   - at each look, and at the end, available + held + reserved = capacity + debt;
  *   - the counters of the semaphore agree with the outcomes that the callers saw.
  */
 #include "belay/sem.h"
+#include "belay/test.h"
 
 #include "sem/state.h"
 
@@ -28,7 +27,6 @@
 #define ROUND_ENTRIES 5000 /* of one thread in one round */
 #define THREADS_MAX   16
 #define CAPACITY_MAX  8
-#define NO_OUTCOME    9999
 
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
@@ -41,9 +39,7 @@ typedef struct entry {
     belay_lease lease;
     struct entry *next_held; /* the pool's lock */
     uint32_t permits;
-    int32_t outcome;  /* atomic: written by who ends it, read by who checks */
-    uint32_t calls;   /* atomic: of its callback */
-    bool is_promised; /* its owner: a callback was promised */
+    int number; /* in the history */
 } entry;
 
 typedef struct actor {
@@ -58,6 +54,7 @@ typedef struct actor {
 } actor;
 
 static belay_sem *sem;
+static belay_history *history; /* of this round */
 static actor actors[THREADS_MAX];
 static uint32_t actor_count;
 static belay_mailbox *mailbox; /* where callbacks come in this round; NULL: inline */
@@ -66,7 +63,6 @@ static uint32_t capacity_max; /* of this round */
 static bool may_resize;       /* in this round */
 static bool may_close;
 static uint32_t busy_actors; /* atomic: that have not ended their part of the round */
-static uint32_t surely_held; /* atomic: permits between an acquire's end and its release's begin */
 
 /* Callbacks promised, and those that have returned; atomic. */
 static uint64_t promised;
@@ -97,15 +93,9 @@ static uint32_t draw_below(actor *self, uint32_t limit)
     return (uint32_t)(draw(&self->random) % limit);
 }
 
-static void begin_to_hold(const entry *held)
-{
-    uint32_t now = __atomic_add_fetch(&surely_held, held->permits, __ATOMIC_SEQ_CST);
-    EXPECT(now <= capacity_max);
-}
-
 static void release(entry *held)
 {
-    __atomic_sub_fetch(&surely_held, held->permits, __ATOMIC_SEQ_CST);
+    EXPECT(belay_history_release(history, held->number) == 0);
     EXPECT(belay_lease_release(&held->lease) == 0);
 }
 
@@ -128,20 +118,17 @@ static entry *pop_held(void)
     return held;
 }
 
-static void end(entry *self, int outcome)
+static void end(const entry *self, int outcome)
 {
-    int32_t before = __atomic_exchange_n(&self->outcome, outcome, __ATOMIC_SEQ_CST);
-    EXPECT(before == NO_OUTCOME);
+    EXPECT(belay_history_end(history, self->number, outcome) == 0);
 }
 
 static void called_back(belay_lease *lease, int result, void *arg)
 {
     entry *self = arg;
     EXPECT(lease == &self->lease);
-    EXPECT(__atomic_fetch_add(&self->calls, 1, __ATOMIC_SEQ_CST) == 0);
     end(self, result);
     if (result == 0) {
-        begin_to_hold(self);
         /* By the address: half of them at once, half of them by whoever comes. */
         if (((uintptr_t)self / sizeof *self) % 2 == 0) {
             release(self);
@@ -174,9 +161,9 @@ static int64_t draw_deadline(actor *self)
 static entry *begin_entry(actor *self)
 {
     entry *fresh = &self->entries[self->count++];
-    *fresh = (entry){.lease = BELAY_LEASE_INIT,
-                     .permits = 1 + draw_below(self, capacity_max),
-                     .outcome = NO_OUTCOME};
+    *fresh = (entry){.lease = BELAY_LEASE_INIT, .permits = 1 + draw_below(self, capacity_max)};
+    fresh->number = belay_history_begin(history, fresh->permits);
+    EXPECT(fresh->number >= 0);
     return fresh;
 }
 
@@ -184,7 +171,6 @@ static void acquire_async(actor *self)
 {
     entry *fresh = begin_entry(self);
     belay_cancel *token = draw_below(self, 3) == 0 ? self->token : NULL;
-    fresh->is_promised = true;
     int result = belay_sem_acquire_async(sem, &fresh->lease, fresh->permits, draw_deadline(self),
                                          token, called_back, fresh);
     if (result == BELAY_PENDING) {
@@ -192,10 +178,8 @@ static void acquire_async(actor *self)
         __atomic_add_fetch(&promised, 1, __ATOMIC_SEQ_CST);
         return;
     }
-    fresh->is_promised = false;
     end(fresh, result);
     if (result == 0) {
-        begin_to_hold(fresh);
         push_held(fresh);
     }
 }
@@ -207,7 +191,6 @@ static void acquire_blocking(actor *self)
     int result = belay_sem_acquire(sem, &fresh->lease, fresh->permits, draw_deadline(self), token);
     end(fresh, result);
     if (result == 0) {
-        begin_to_hold(fresh);
         release(fresh);
     }
 }
@@ -244,7 +227,6 @@ static void release_twice(actor *self)
     EXPECT(result != 0 || !was_waiting || !is_waiting(self->queued));
     end(fresh, result);
     if (result == 0) {
-        begin_to_hold(fresh);
         release(fresh);
         EXPECT(belay_lease_release(&fresh->lease) == BELAY_ERELEASED);
         self->refused++;
@@ -331,51 +313,32 @@ static void *run_actor(void *arg)
     return NULL;
 }
 
-/* What was granted after waiting, by the number of the grant. */
-static uint32_t check_order(uint32_t granted)
+/* Tells the history what the leases say of the queue; gives how many were granted from it. */
+static uint32_t add_order(void)
 {
-    uint32_t *places = calloc(granted + 1, sizeof *places);
-    EXPECT(places != NULL);
     uint32_t found = 0;
     for (uint32_t i = 0; i < actor_count; i++) {
         for (uint32_t j = 0; j < actors[i].count; j++) {
-            uint64_t mark = actors[i].entries[j].lease.mark;
-            uint32_t turn = (uint32_t)(mark >> 32);
+            const entry *self = &actors[i].entries[j];
+            uint64_t turn = self->lease.mark >> 32;
             if (turn != 0) {
-                EXPECT(actors[i].entries[j].outcome == 0);
-                EXPECT(turn <= granted && places[turn] == 0);
-                places[turn] = (uint32_t)mark;
+                uint64_t place = (uint32_t)self->lease.mark;
+                EXPECT(belay_history_order(history, self->number, place, turn) == 0);
                 found++;
             }
         }
     }
-    for (uint32_t turn = 1; turn <= granted; turn++) {
-        EXPECT(places[turn] > places[turn - 1]);
-    }
-    free(places);
     return found;
 }
 
-static uint64_t count_outcomes(int outcome)
+static void check_history(void)
 {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < actor_count; i++) {
-        for (uint32_t j = 0; j < actors[i].count; j++) {
-            count += actors[i].entries[j].outcome == outcome;
-        }
+    uint32_t shown = 0;
+    const char *broken = belay_history_check(history, &shown);
+    if (broken != NULL) {
+        fprintf(stderr, "sem_stress: acquire %u: %s\n", shown, broken);
     }
-    return count;
-}
-
-static void check_entries(void)
-{
-    for (uint32_t i = 0; i < actor_count; i++) {
-        for (uint32_t j = 0; j < actors[i].count; j++) {
-            const entry *checked = &actors[i].entries[j];
-            EXPECT(checked->outcome != NO_OUTCOME);
-            EXPECT(checked->calls == (checked->is_promised ? 1 : 0));
-        }
-    }
+    EXPECT(broken == NULL);
 }
 
 /* How often each outcome came, over the whole run: a mix without one of them tests less. */
@@ -396,13 +359,13 @@ static void check_round(void)
     belay_sem_metrics stats = {.size = sizeof stats};
     EXPECT(belay_sem_stats(sem, &stats) == 0);
     EXPECT(stats.available == stats.capacity && stats.debt == 0);
-    check_entries();
-    EXPECT(check_order((uint32_t)stats.granted_waiting) == stats.granted_waiting);
-    EXPECT(count_outcomes(BELAY_ETIMEDOUT) == stats.timed_out);
-    EXPECT(count_outcomes(BELAY_ECANCELED) == stats.canceled);
-    EXPECT(count_outcomes(BELAY_ECLOSED) == stats.closed);
-    EXPECT(count_outcomes(BELAY_ETOOBIG) == stats.too_big);
-    EXPECT(count_outcomes(BELAY_EFULL) == stats.refused_full);
+    EXPECT(add_order() == stats.granted_waiting);
+    check_history();
+    EXPECT(belay_history_count(history, BELAY_ETIMEDOUT) == stats.timed_out);
+    EXPECT(belay_history_count(history, BELAY_ECANCELED) == stats.canceled);
+    EXPECT(belay_history_count(history, BELAY_ECLOSED) == stats.closed);
+    EXPECT(belay_history_count(history, BELAY_ETOOBIG) == stats.too_big);
+    EXPECT(belay_history_count(history, BELAY_EFULL) == stats.refused_full);
     uint64_t refused = 0;
     for (uint32_t i = 0; i < actor_count; i++) {
         refused += actors[i].refused;
@@ -424,6 +387,7 @@ static void open_round(uint64_t *random)
         opts.executor = belay_mailbox_executor(mailbox);
     }
     EXPECT(belay_sem_create(&opts, &sem) == 0);
+    EXPECT(belay_history_create(capacity_max, actor_count * ROUND_ENTRIES, &history) == 0);
     busy_actors = actor_count;
     for (uint32_t i = 0; i < actor_count; i++) {
         actor *self = &actors[i];
@@ -455,9 +419,9 @@ static void run_round(uint64_t *random)
         sched_yield();
     }
     check_round();
-    EXPECT(surely_held == 0);
     EXPECT(belay_sem_destroy(sem) == 0);
     EXPECT(belay_mailbox_destroy(mailbox) == 0);
+    belay_history_destroy(history);
     for (uint32_t i = 0; i < actor_count; i++) {
         belay_cancel_unref(actors[i].token);
     }

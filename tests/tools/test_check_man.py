@@ -46,6 +46,12 @@ class CheckMan(ToolCase):
         self.plant("cmake/libbelay.symbols", "belay_one\nbelay_three\nbelay_two\n")
         self.assert_refused("docs/man/belay_three.3: is missing")
 
+    def test_finds_a_function_of_the_test_kit_without_a_page(self):
+        self.plant("include/belay/test.h", "/* belay_x(): */\nint belay_one(int a);\n"
+                   "const char *belay_four(void);\ntypedef int (*belay_fn)(void);\n")
+        self.plant("include/belay/model.h", "#define belay_five(x) ((x) ? 0 : belay_one(1))\n")
+        self.assert_refused("docs/man/belay_four.3: is missing\ndocs/man/belay_five.3: is missing")
+
     def test_finds_a_missing_section(self):
         self.plant("docs/man/belay_one.3", PAGE.replace(".Sh CONTEXT\nAny thread.\n", ""))
         self.assert_refused("belay_one.3: no section CONTEXT")
