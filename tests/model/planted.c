@@ -393,6 +393,25 @@ static enum fault faults[] = {FAULT_NONE,        FAULT_LOST_WAKEUP,    FAULT_DOU
                               FAULT_NODE_FREED,  FAULT_NO_PARK_FENCE,  FAULT_WEAK_TAKE_FENCE,
                               FAULT_RELAXED_PUSH};
 
+/* A count of references whose last drop does not acquire what the others did. */
+static void drop_reference(void *arg)
+{
+    uint32_t *refs = arg;
+    if (bly_fetch_sub(refs, 1u, BLY_RELEASE) == 1) {
+        bly_free(refs);
+    }
+}
+
+static void freed_too_early(void *arg)
+{
+    uint32_t *refs = bly_alloc(sizeof *refs);
+    (void)arg;
+    bly_store(refs, 2u, BLY_RELAXED);
+    int other = belay_model_start(drop_reference, refs);
+    drop_reference(refs);
+    belay_model_join(other);
+}
+
 static void do_nothing(void *arg)
 {
     (void)arg;
@@ -436,6 +455,10 @@ const scenario planted_scenarios[] = {
     PLANTED("no-fence-before-sleep", sleep_or_work, FAULT_NO_PARK_FENCE, "deadlock", "(7)1"),
     PLANTED("weak-take-fence", deque_scenario, FAULT_WEAK_TAKE_FENCE, "claims", "(19)10002(6)2"),
     PLANTED("relaxed-push", deque_scenario, FAULT_RELAXED_PUSH, "item > 0", "(10)1000101"),
+    {.name = "planted/last-reference-without-acquire",
+     .fn = freed_too_early,
+     .finds = "is not ordered after the last access",
+     .trace = ""},
     {.name = "planted/thread-left-behind",
      .fn = thread_left_behind,
      .finds = "neither joined nor detached",

@@ -82,7 +82,8 @@ static void check_permits(void *arg)
 static void hold(void)
 {
     uint32_t before = bly_fetch_add(&now->inside, 1u, BLY_RELAXED);
-    belay_model_check(before < bly_load(&now->capacity_most, BLY_RELAXED));
+    /* An update sees the newest value: who resized may be ordered with the other holder alone. */
+    belay_model_check(before < bly_fetch_add(&now->capacity_most, 0u, BLY_RELAXED));
     if (now->is_exclusive) {
         bly_write(&now->guarded, now->guarded + 1);
     }
@@ -390,7 +391,7 @@ static void destroyed_by_the_last(void *arg)
 static void destroy_now(void)
 {
     belay_model_check(belay_sem_destroy(now->sem) == 0);
-    bly_fetch_add(&now->released, 1u, BLY_RELAXED);
+    bly_fetch_add(&now->released, 1u, BLY_RELEASE); /* who sees it frees `now` */
     bly_futex_wake(&now->released, 1);
 }
 
@@ -436,7 +437,7 @@ static void destroyed_beside_a_timeout(void *arg)
     release_other(&now->held);
     destroy_as_second();
     /* The callback may be the second, on the service's thread: it tells through the word. */
-    while (bly_load(&now->released, BLY_RELAXED) == 0) {
+    while (bly_load(&now->released, BLY_ACQUIRE) == 0) {
         (void)bly_futex_wait(&now->released, 0, BELAY_FOREVER);
     }
     belay_model_check(bly_load(&now->released, BLY_RELAXED) == 1);

@@ -119,6 +119,7 @@ void bly_free(void *block)
     }
     header *head = header_of(block);
     size_t size = rounded(head->size > 0 ? head->size : 1, GRANULE);
+    model_memory_check_free(block, size);
     memset(block, POISON, size);
     memset(shadow + (size_t)((char *)block - arena) / GRANULE, SHADOW_FREED, size / GRANULE);
     arena_live -= head->is_kept ? 0 : 1;

@@ -165,6 +165,8 @@ void model_thread_end(model_thread *thread);
 
 /* memory.c: atomics with a short history, and marked plain data. */
 void model_memory_reset(void);
+/* Fails when an access to memory that is being freed did not happen before. */
+void model_memory_check_free(const void *block, size_t size);
 
 /* arena.c: the memory of one execution. */
 bool model_arena_open(void);

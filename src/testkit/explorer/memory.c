@@ -40,8 +40,9 @@ typedef struct store {
 
 typedef struct location {
     const void *address;
-    uint32_t generation; /* of the execution it belongs to */
-    uint32_t newest;     /* number of the newest store; the first has 0 */
+    model_clock accesses; /* the last by each thread */
+    uint32_t generation;  /* of the execution it belongs to */
+    uint32_t newest;      /* number of the newest store; the first has 0 */
     store history[HISTORY];
     uint8_t stale[MODEL_THREADS_MAX]; /* reads of stores that were not the newest, by each thread */
 } location;
@@ -61,6 +62,8 @@ static const model_clock NOBODY = {NOT_SEEN, NOT_SEEN, NOT_SEEN, NOT_SEEN,
 
 static location locations[LOCATIONS_MAX];
 static plain plains[LOCATIONS_MAX];
+static location *used_locations[LOCATIONS_MAX]; /* those of this execution */
+static plain *used_plains[LOCATIONS_MAX];
 static uint32_t generation = 1;
 static uint32_t location_count;
 static uint32_t plain_count;
@@ -138,6 +141,8 @@ static location *find_location(const void *ptr, unsigned size)
         if (++location_count > LOCATIONS_MAX * 3 / 4) {
             model_fail("more than %d atomic locations in one execution", LOCATIONS_MAX * 3 / 4);
         }
+        used_locations[location_count - 1] = place;
+        memset(&place->accesses, 0, sizeof place->accesses);
         begin_history(place, ptr, value);
     } else if (place->history[place->newest & (HISTORY - 1)].value != value) {
         begin_history(place, ptr, value);
@@ -210,6 +215,11 @@ static int16_t tick(model_thread *self)
     return event;
 }
 
+static void note_access(model_thread *self, location *place)
+{
+    place->accesses[self->index] = self->view.happened[self->index];
+}
+
 static void learn(model_thread *self, store *made, int order)
 {
     if (made->first_seen[self->index] == NOT_SEEN) {
@@ -238,6 +248,7 @@ static void append_store(model_thread *self, location *place, uint64_t value, in
                     .value = value,
                     .sc_epoch = order == BLY_SEQ_CST ? ++model.sc_epoch : 0};
     made->first_seen[self->index] = event;
+    note_access(self, place);
 }
 
 static void enter(const char *operation, const void *ptr, const char *where)
@@ -264,6 +275,7 @@ uint64_t bly_model_load(const void *ptr, unsigned size, int order, const char *w
     uint32_t number = choose_store(self, place, order);
     store *made = &place->history[number & (HISTORY - 1)];
     learn(self, made, order);
+    note_access(self, place);
     log_access("load", ptr, made->value, number == place->newest ? "" : "stale");
     return made->value;
 }
@@ -331,6 +343,7 @@ bool bly_model_cas(void *ptr, void *expected, uint64_t desired, unsigned size, i
         if (!model.is_raw) {
             location *place = find_location(ptr, size);
             learn(model.current, &place->history[place->newest & (HISTORY - 1)], fail_order);
+            note_access(model.current, place);
         }
         raw_store(expected, old, size);
     }
@@ -371,6 +384,7 @@ static plain *find_plain(const void *ptr)
             model_fail("more than %d marked plain locations in one execution",
                        LOCATIONS_MAX * 3 / 4);
         }
+        used_plains[plain_count - 1] = place;
         memset(place, 0, sizeof *place);
         place->address = ptr;
         place->generation = generation;
@@ -411,5 +425,30 @@ void bly_model_plain(const void *ptr, unsigned size, bool is_write, const char *
     } else {
         place->reads[self->index] = event;
         place->read_where = where;
+    }
+}
+
+static bool is_inside(const void *address, const void *block, size_t size)
+{
+    return (uintptr_t)address - (uintptr_t)block < size;
+}
+
+void model_memory_check_free(const void *block, size_t size)
+{
+    const model_thread *self = model.current;
+    for (uint32_t i = 0; i < location_count; i++) {
+        const location *place = used_locations[i];
+        for (unsigned other = 0;
+             is_inside(place->address, block, size) && other < MODEL_THREADS_MAX; other++) {
+            if (place->accesses[other] > self->view.happened[other]) {
+                model_fail("free at %s is not ordered after the last access of thread %u",
+                           self->where, other);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < plain_count; i++) {
+        if (is_inside(used_plains[i]->address, block, size)) {
+            check_race(used_plains[i], true, self->where);
+        }
     }
 }
