@@ -9,8 +9,8 @@
 #include "deliver/deliver.h"
 #include "time/timers.h"
 
-#define EARLY_NS 100
-#define LATE_NS  100000
+#define EARLY_NS 1000
+#define LATE_NS  1000000
 
 /* An object with one timer. Its function may arm the timer again, or deliver `task`. */
 typedef struct object {
@@ -27,6 +27,7 @@ typedef struct object {
 static belay_clock counting;
 static uint32_t wakes;  /* atomic */
 static uint32_t sleeps; /* atomic */
+static int64_t begun_ns;
 
 static void wake_and_count(belay_clock *self, uint32_t *word, uint32_t count)
 {
@@ -48,6 +49,7 @@ static void open_clock(void)
     counting.wake = wake_and_count;
     counting.wait = wait_and_count;
     wakes = sleeps = 0;
+    begun_ns = bly_monotonic_ns();
 }
 
 static void await_sleeps(uint32_t count)
@@ -94,6 +96,17 @@ static void arm(object *self, int64_t deadline_ns)
     bly_timer_arm(&self->timer, deadline_ns);
 }
 
+/* Arms for so long after the machine's clock began. */
+static void arm_after(object *self, int64_t delay_ns)
+{
+    arm(self, begun_ns + delay_ns);
+}
+
+static bool is_before(int64_t delay_ns)
+{
+    return bly_monotonic_ns() < begun_ns + delay_ns;
+}
+
 static void await_fired(object *self, uint32_t count)
 {
     uint32_t fired;
@@ -111,11 +124,11 @@ static void an_earlier_timer_wakes_the_thread(void *arg)
     open_object(&late, NULL, &counting);
     open_object(&early, NULL, &counting);
     belay_model_check(late.timers == early.timers);
-    arm(&late, LATE_NS);
-    arm(&early, EARLY_NS);
-    bool is_in_time = bly_monotonic_ns() < EARLY_NS;
+    arm_after(&late, LATE_NS);
+    arm_after(&early, EARLY_NS);
+    bool is_in_time = is_before(EARLY_NS);
     await_fired(&early, 1);
-    belay_model_check(!is_in_time || early.fired_at_ns < LATE_NS);
+    belay_model_check(!is_in_time || early.fired_at_ns < begun_ns + LATE_NS);
     close_object(&early);
     await_fired(&late, 1);
     close_object(&late);
@@ -132,12 +145,12 @@ static void a_later_timer_wakes_nobody(void *arg)
     await_sleeps(1);
     bly_timer_disarm(&second.timer);
     belay_model_check(bly_load(&wakes, BLY_RELAXED) == 0);
-    arm(&first, EARLY_NS);
-    arm(&second, EARLY_NS);
-    arm(&second, LATE_NS);
+    arm_after(&first, EARLY_NS);
+    arm_after(&second, EARLY_NS);
+    bly_timer_arm(&second.timer, begun_ns + LATE_NS);
     bly_timer_disarm(&second.timer);
     uint32_t woken = bly_load(&wakes, BLY_RELAXED);
-    belay_model_check(woken <= 1 || bly_monotonic_ns() >= EARLY_NS);
+    belay_model_check(woken <= 1 || !is_before(EARLY_NS));
     await_fired(&first, 1);
     close_object(&second);
     close_object(&first);
@@ -149,8 +162,8 @@ static void an_arming_function_wakes_nobody(void *arg)
     (void)arg;
     open_clock();
     open_object(&self, NULL, &counting);
-    self.again_ns = 1;
-    arm(&self, EARLY_NS);
+    self.again_ns = 1; /* long ago */
+    arm_after(&self, EARLY_NS);
     await_fired(&self, 2);
     belay_model_check(bly_load(&wakes, BLY_RELAXED) <= 1);
     close_object(&self);
@@ -172,9 +185,10 @@ static void the_last_use_ends_in_a_callback(void *arg)
     static belay_task task;
     (void)arg;
     task = (belay_task){.run = close_from_callback};
-    open_object(&shared_object, NULL, NULL);
+    open_clock();
+    open_object(&shared_object, NULL, &counting);
     shared_object.task = &task;
-    arm(&shared_object, EARLY_NS);
+    arm_after(&shared_object, EARLY_NS);
     await_fired(&shared_object, 2);
 }
 
@@ -195,9 +209,10 @@ static void the_last_use_waits_for_the_callback(void *arg)
     (void)arg;
     task = (belay_task){.run = stay_inside};
     is_inside = 0;
-    open_object(&shared_object, NULL, NULL);
+    open_clock();
+    open_object(&shared_object, NULL, &counting);
     shared_object.task = &task;
-    arm(&shared_object, EARLY_NS);
+    arm_after(&shared_object, EARLY_NS);
     await_fired(&shared_object, 1);
     close_object(&shared_object);
     belay_model_check(bly_load(&is_inside, BLY_RELAXED) == 0);
