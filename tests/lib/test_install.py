@@ -6,6 +6,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import tutorial
+
 SOURCE = Path(os.environ["BELAY_SOURCE"])
 BUILD = Path(os.environ["BELAY_BUILD"])
 CONSUMER = SOURCE / "tests/lib/consumer"
@@ -87,6 +89,17 @@ class InstalledTree(unittest.TestCase):
         ours = {p.relative_to(SOURCE / "include") for p in (SOURCE / "include").rglob("*.h")}
         theirs = {p.relative_to(self.prefix / "include") for p in (self.prefix / "include").rglob("*.h")}
         self.assertEqual(theirs, ours)
+
+    def test_the_tutorial_shows_pieces_of_the_examples(self):
+        pieces = tutorial.pieces()
+        self.assertEqual(len(pieces), 10)
+        sources = [path.read_text() for path in (SOURCE / "examples").rglob("*.[ch]")]
+        for piece in pieces:
+            self.assertTrue(any(piece in source for source in sources), piece)
+
+    def test_the_commands_of_the_tutorial_build_and_run_the_test_of_the_pool(self):
+        self.assertEqual(tutorial.follow("belay-test", "pool", self.prefix, self.folder),
+                         (0, "4 passed, 0 failed\n"))
 
     def test_the_program_of_the_readme_prints_what_the_readme_says(self):
         readme = (SOURCE / "README.md").read_text()

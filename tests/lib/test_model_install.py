@@ -5,6 +5,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import tutorial
+
 SOURCE = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ["BELAY_BUILD"])
 EXPLORED = SOURCE / "tests/lib/explored"
@@ -51,6 +53,25 @@ class InstalledExplorer(unittest.TestCase):
         run("cmake", "-G", "Ninja", "-S", EXPLORED, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", build)
         self.explore(build / "explored")
+
+    def test_the_commands_of_the_tutorial_explore_the_queue(self):
+        status, output = tutorial.follow("belay-model", "model", self.prefix, self.folder)
+        self.assertRegex(output, r"\A[0-9]+ executions, which are all\n\Z")
+        self.assertEqual(status, 0)
+
+    def test_the_fault_that_the_tutorial_plants_is_found(self):
+        store = "belay_store(&before->next, added, BELAY_RELEASE)"
+        copy = self.folder / "planted"
+        copy.mkdir()
+        run("cp", "-r", SOURCE / "examples/model", copy)
+        header = copy / "model/queue.h"
+        text = header.read_text()
+        self.assertEqual(text.count(store), 1)
+        header.write_text(text.replace(store, store.replace("RELEASE", "RELAXED")))
+        flags = run("pkg-config", "--cflags", "--libs", "belay-model",
+                    PKG_CONFIG_LIBDIR=str(self.prefix / "lib/pkgconfig")).split()
+        run("cc", copy / "model/explore_queue.c", *flags, "-o", copy / "a.out")
+        self.assertIn("data race", run(copy / "a.out", status=1))
 
     def test_the_headers_come_along(self):
         for name in ("model.h", "seam.h", "test.h", "detail/atomic.h"):
