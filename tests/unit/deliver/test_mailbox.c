@@ -405,7 +405,7 @@ END_TEST
 
 START_TEST(create_without_memory_leaves_nothing)
 {
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_mailbox_create(NULL, &box), BELAY_ENOMEM);
     ck_assert_ptr_null(box);
     use_box();

@@ -167,19 +167,19 @@ START_TEST(it_allocates_nothing_for_sixty_four_tasks_and_none_after_a_trim)
 {
     static belay_task tasks[65];
     bly_deque *deque = deque_at(0);
-    fault_alloc_always = 1;
+    fault_alloc_from(1);
     push_all(deque, tasks, 64);
     ck_assert(!kind->push(deque, &tasks[64]));
     ck_assert(!kind->reserve(deque, 1));
-    fault_alloc_always = 0;
+    (void)fault_alloc_stop();
     ck_assert(kind->push(deque, &tasks[64]));
     for (size_t i = 65; i-- > 0;) {
         ck_assert_ptr_eq(kind->pop(deque, 0), &tasks[i]);
     }
-    fault_alloc_always = 1;
+    fault_alloc_from(1);
     kind->trim(deque);
     push_all(deque, tasks, 64);
-    fault_alloc_always = 0;
+    (void)fault_alloc_stop();
     while (kind->pop(deque, 0) != NULL) {
     }
     kind->destroy(deque);
@@ -192,9 +192,9 @@ START_TEST(what_was_reserved_can_be_pushed_without_memory)
     bly_deque *deque = deque_at(0);
     push_all(deque, tasks, 60);
     ck_assert(kind->reserve(deque, 140));
-    fault_alloc_always = 1;
+    fault_alloc_from(1);
     push_all(deque, tasks + 60, 140);
-    fault_alloc_always = 0;
+    (void)fault_alloc_stop();
     ck_assert_uint_eq(kind->size(deque), 200);
     while (kind->pop(deque, 0) != NULL) {
     }

@@ -71,12 +71,12 @@ START_TEST(an_allocation_that_fails_at_any_point_leaves_nothing)
     int result = BELAY_ENOMEM;
     uint32_t failures = 0;
     for (uint32_t k = 1; result == BELAY_ENOMEM; k++) {
-        bly_store(&fault_alloc_in, k, BLY_SEQ_CST);
+        fault_alloc_once(k);
         result = belay_exec_create(&opts, &exec);
         failures += result == BELAY_ENOMEM;
         ck_assert(result == 0 || exec == NULL);
     }
-    bly_store(&fault_alloc_in, 0u, BLY_SEQ_CST);
+    (void)fault_alloc_stop();
     ck_assert_int_eq(result, 0);
     ck_assert_uint_ge(failures, 4 + 2 * 3);
     pool_end(exec);
@@ -106,7 +106,7 @@ START_TEST(a_thread_that_cannot_be_made_at_any_point_leaves_nothing_and_calls_no
                             .on_terminated = count_terminated};
     belay_exec *exec = NULL;
     for (uint32_t k = 1; k <= 4; k++) {
-        bly_store(&fault_thread_in, k, BLY_SEQ_CST);
+        fault_thread_once(k);
         ck_assert_int_eq(belay_exec_create(&opts, &exec), BELAY_EAGAIN);
         ck_assert_ptr_null(exec);
     }
@@ -127,7 +127,7 @@ START_TEST(a_call_without_memory_is_refused_and_leaves_nothing)
 {
     belay_exec *exec = pool_of(1);
     belay_future *future = NULL;
-    bly_store(&fault_alloc_in, 1u, BLY_SEQ_CST);
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_exec_call(exec, return_zero, NULL, NULL, NULL, &future), BELAY_ENOMEM);
     ck_assert_ptr_null(future);
     ck_assert_uint_eq(pool_stats(exec).outstanding, 0);

@@ -392,7 +392,7 @@ START_TEST(a_thief_that_has_no_room_steals_one_at_a_time)
             .task = {.run = robbed_run}, .exec = exec, .children = children, .count = CHILDREN}};
     ck_assert_int_eq(belay_exec_submit(exec, &victim.feeder.task), 0);
     event_await(&victim.begun, 1);
-    bly_store(&fault_alloc_always, 1u, BLY_SEQ_CST);
+    fault_alloc_from(1);
     thief.task.run = crowd_run;
     for (size_t i = 0; i < bly_count(thief.pings); i++) {
         ping *self = &thief.pings[i];
@@ -406,7 +406,7 @@ START_TEST(a_thief_that_has_no_room_steals_one_at_a_time)
     event_add(&victim.gate, 1);
     event_await(&victim.feeder.told, CHILDREN);
     belay_exec_stats_data stats = pool_stats(exec);
-    bly_store(&fault_alloc_always, 0u, BLY_SEQ_CST);
+    (void)fault_alloc_stop();
     bly_store(&stop, 1u, BLY_RELAXED);
     event_add(&victim.gate, 1);
     pool_end(exec);

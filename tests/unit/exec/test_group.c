@@ -371,19 +371,19 @@ START_TEST(every_allocation_of_a_group_may_fail)
     belay_exec *exec = pool_of(1);
     belay_group *group = NULL;
     for (uint32_t k = 1; k <= 2; k++) {
-        fault_alloc_in = k;
+        fault_alloc_once(k);
         ck_assert_int_eq(belay_group_create(exec, NULL, 0, &group), BELAY_ENOMEM);
         ck_assert_ptr_null(group);
     }
     group = group_below(exec, NULL, 0);
     call one = {.gate = OPEN};
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_group_spawn(group, call_run, &one, call_drop), BELAY_ENOMEM);
     ck_assert_uint_eq(one.drops + one.runs, 0);
     ck_assert_uint_eq(pool_stats(exec).outstanding, 0);
     ck_assert_int_eq(belay_group_cancel(group), 0);
     int status = 77;
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_group_wait(group, BELAY_FOREVER, &status), BELAY_ENOMEM);
     ck_assert_int_eq(status, 77);
     ck_assert_int_eq(belay_group_spawn(group, call_run, &one, call_drop), BELAY_ECANCELED);

@@ -124,7 +124,7 @@ START_TEST(without_memory_there_is_nothing)
 {
     for (uint32_t k = 1; k <= 2; k++) {
         bly_idle idle = {0};
-        fault_alloc_in = k;
+        fault_alloc_once(k);
         ck_assert_int_eq(bly_idle_init(&idle, WORKERS), BELAY_ENOMEM);
         ck_assert_ptr_null(idle.stack);
         ck_assert_ptr_null(idle.beds);

@@ -143,10 +143,10 @@ START_TEST(children_go_to_the_inbox_when_the_deque_cannot_grow)
     }
     belay_exec *exec = pool_of(1);
     parent root = {.task = {.run = parent_run}, .exec = exec, .children = children, .count = 100};
-    bly_store(&fault_alloc_always, 1u, BLY_SEQ_CST);
+    fault_alloc_from(1);
     ck_assert_int_eq(belay_exec_submit(exec, &root.task), 0);
     event_await(&root.done, 1);
-    bly_store(&fault_alloc_always, 0u, BLY_SEQ_CST);
+    (void)fault_alloc_stop();
     belay_exec_stats_data metrics = pool_end(exec);
     ck_assert_int_eq(root.refused, 0);
     ck_assert_uint_eq(metrics.total.executed, CHILDREN + 1);
@@ -283,9 +283,9 @@ START_TEST(deliveries_are_taken_past_the_queue_limit_and_without_memory)
     belay_executor *executor = belay_exec_executor(exec);
     counted one = counted_of(NULL);
     ck_assert_int_eq(belay_executor_submit(executor, &one.task, 0), BELAY_EFULL);
-    bly_store(&fault_alloc_always, 1u, BLY_SEQ_CST);
+    fault_alloc_from(1);
     ck_assert_int_eq(belay_executor_submit(executor, &one.task, BELAY_DELIVERY), 0);
-    bly_store(&fault_alloc_always, 0u, BLY_SEQ_CST);
+    (void)fault_alloc_stop();
     ck_assert_uint_eq(pool_end(exec).total.executed, 1);
     ck_assert_uint_eq(one.runs, 1);
 }

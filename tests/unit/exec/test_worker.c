@@ -369,7 +369,7 @@ START_TEST(without_a_new_thread_the_old_one_goes_on_as_the_worker)
 {
     hooks seen = {0};
     belay_exec *exec = pool_tuned(opts_of(&seen, 1), bly_exec_tuning_default());
-    bly_store(&fault_thread_always, 1u, BLY_SEQ_CST);
+    fault_thread_from(1);
     for (int i = 0; i < 5; i++) {
         belay_future *future;
         int status = 77;

@@ -2,21 +2,10 @@
  * test_fault.c: every allocation fails once, and then for good; nothing is lost or half stored. And
  * calls that come in between: allocating and freeing happen without the lock, so what a test does
  * there is what another thread could have done.
- *
- * Linked with --wrap=bly_alloc, --wrap=bly_alloc_aligned and --wrap=bly_free.
  */
 #include "sched.h"
 
-#include "sync/sync.h"
-
-static int allocations_left = -1; /* that succeed; -1: all */
-static bool fails_for_good;
-static int failures;
-
-void *__real_bly_alloc(size_t size);
-void *__wrap_bly_alloc(size_t size);
-void *__real_bly_alloc_aligned(size_t align, size_t size);
-void *__wrap_bly_alloc_aligned(size_t align, size_t size);
+#include "fault.h"
 
 /* Called once, at the allocation or the free that is `between_in` further on. */
 static void (*between)(void);
@@ -32,36 +21,17 @@ static void pass_between(bool is_free)
     }
 }
 
+static void pass_alloc(void)
+{
+    pass_between(false);
+}
+
 static void call_between(void (*fn)(void), int in, bool is_free)
 {
     between = fn;
     between_in = in;
     is_between_free = is_free;
-}
-
-static bool may_allocate(void)
-{
-    pass_between(false);
-    if (allocations_left < 0) {
-        return true;
-    }
-    if (allocations_left == 0) {
-        allocations_left = fails_for_good ? 0 : -1;
-        failures++;
-        return false;
-    }
-    allocations_left--;
-    return true;
-}
-
-void *__wrap_bly_alloc(size_t size)
-{
-    return may_allocate() ? __real_bly_alloc(size) : NULL;
-}
-
-void *__wrap_bly_alloc_aligned(size_t align, size_t size)
-{
-    return may_allocate() ? __real_bly_alloc_aligned(align, size) : NULL;
+    fault_before_alloc = pass_alloc;
 }
 
 void __real_bly_free(void *block);
@@ -73,27 +43,24 @@ void __wrap_bly_free(void *block)
     pass_between(true);
 }
 
-/* The k-th allocation from now on fails, and with for_good all after it. */
-static void fail_at(int k, bool for_good)
+/* The allocation after k others fails, and with for_good all after it. */
+static void fail_at(uint32_t k, bool for_good)
 {
-    allocations_left = k;
-    fails_for_good = for_good;
-    failures = 0;
-}
-
-static void fail_no_more(void)
-{
-    allocations_left = -1;
+    if (for_good) {
+        fault_alloc_from(k + 1);
+    } else {
+        fault_alloc_once(k + 1);
+    }
 }
 
 START_TEST(create_fails_whole_at_every_allocation)
 {
-    int k = 0;
+    uint32_t k = 0;
     for (;; k++) {
         belay_sched *sched = NULL;
         fail_at(k, true);
         int result = belay_sched_create(NULL, &sched);
-        fail_no_more();
+        (void)fault_alloc_stop();
         if (result == 0) {
             ck_assert_int_eq(belay_sched_close(sched, BELAY_CLOSE_DISCARD), 0);
             ck_assert_int_eq(belay_sched_destroy(sched), 0);
@@ -102,7 +69,7 @@ START_TEST(create_fails_whole_at_every_allocation)
         ck_assert_int_eq(result, BELAY_ENOMEM);
         ck_assert_ptr_null(sched);
     }
-    ck_assert_int_ge(k, 5);
+    ck_assert_uint_ge(k, 5);
 }
 END_TEST
 
@@ -113,11 +80,11 @@ START_TEST(schedule_fails_whole_at_every_allocation)
     static probe jobs[2000];
     int refused = 0;
     for (uint64_t i = 0; i < 2000; i++) {
-        int k = 0;
+        uint32_t k = 0;
         for (;; k++) {
             fail_at(k, i % 2 == 0);
             int result = put(i, &jobs[i], (int64_t)i, 0);
-            fail_no_more();
+            (void)fault_alloc_stop();
             if (result == 0) {
                 break;
             }
@@ -126,7 +93,7 @@ START_TEST(schedule_fails_whole_at_every_allocation)
             ck_assert_uint_eq(stats().pending, i);
             ck_assert_int_eq(state_of(i), BELAY_ENOENT);
         }
-        ck_assert_int_ge(k, 1);
+        ck_assert_uint_ge(k, 1);
     }
     ck_assert_int_gt(refused, 2000);
     advance(2000);
@@ -152,7 +119,7 @@ START_TEST(want_of_memory_is_the_last_of_the_errors)
     ck_assert_int_eq(put(1, &self, 10, 0), BELAY_ENOMEM);
     ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
     ck_assert_int_eq(put(1, &self, 10, 0), BELAY_ECLOSED);
-    fail_no_more();
+    (void)fault_alloc_stop();
     ck_assert_int_eq(self.drops, 1);
     unmake();
 }
@@ -166,13 +133,13 @@ START_TEST(next_without_memory_claims_nothing)
     ck_assert_int_eq(put(1, &self, 0, 0), 0);
     fail_at(0, true);
     ck_assert_int_eq(belay_sched_next(test_sched, BELAY_NOW, &claim, NULL), BELAY_ENOMEM);
-    fail_no_more();
+    (void)fault_alloc_stop();
     ck_assert_int_eq(state_of(1), BELAY_JOB_PENDING);
     ck_assert_int_eq(run_one(), 0);
     belay_cancel *token = NULL;
     fail_at(0, true);
     ck_assert_int_eq(belay_claim_token(self.claim, &token), BELAY_ENOMEM);
-    fail_no_more();
+    (void)fault_alloc_stop();
     ck_assert_ptr_null(token);
     ck_assert_int_eq(belay_claim_done(self.claim, 0), 0);
     /* Cancel, close and the end of a run need no memory. */
@@ -184,8 +151,7 @@ START_TEST(next_without_memory_claims_nothing)
     ck_assert_int_eq(belay_sched_cancel(test_sched, BELAY_ID(2)), 0);
     ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
     ck_assert_int_eq(belay_claim_done(self.claim, 0), 0);
-    ck_assert_int_eq(failures, 0);
-    fail_no_more();
+    ck_assert_uint_eq(fault_alloc_stop(), 0);
     unmake();
 }
 END_TEST
@@ -196,7 +162,7 @@ START_TEST(next_without_memory_to_sleep_says_first_what_needs_no_sleep)
     make_started(1);
     fail_at(0, true);
     ck_assert_int_eq(belay_sched_next(test_sched, BELAY_FOREVER, &claim, NULL), BELAY_EBUSY);
-    fail_no_more();
+    (void)fault_alloc_stop();
     unmake();
     make();
     probe self = {0};
@@ -205,22 +171,21 @@ START_TEST(next_without_memory_to_sleep_says_first_what_needs_no_sleep)
     ck_assert_int_eq(belay_sched_next(test_sched, BELAY_FOREVER, &claim, NULL), BELAY_ENOMEM);
     ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
     ck_assert_int_eq(belay_sched_next(test_sched, BELAY_FOREVER, &claim, NULL), BELAY_ECLOSED);
-    ck_assert_int_ge(failures, 2);
-    fail_no_more();
+    ck_assert_uint_ge(fault_alloc_stop(), 2);
     unmake();
 }
 END_TEST
 
 START_TEST(start_fails_whole_at_every_allocation)
 {
-    int k = 0;
+    uint32_t k = 0;
     for (;; k++) {
         make();
         probe self = {0};
         ck_assert_int_eq(put(1, &self, 0, 0), 0);
         fail_at(k, true);
         int result = belay_sched_start(test_sched, belay_inline(), 2);
-        fail_no_more();
+        (void)fault_alloc_stop();
         if (result == 0) {
             unmake();
             break;
@@ -230,7 +195,7 @@ START_TEST(start_fails_whole_at_every_allocation)
         unmake();
         ck_assert_int_eq(self.runs, 1);
     }
-    ck_assert_int_ge(k, 2);
+    ck_assert_uint_ge(k, 2);
 }
 END_TEST
 
@@ -243,7 +208,7 @@ START_TEST(ticket_without_memory_is_as_a_refused_one)
     advance(15 * MS);
     ck_assert_uint_eq(belay_test_exec_pending(test_exec), 0);
     ck_assert_uint_eq(stats().tickets_refused, 1);
-    fail_no_more();
+    (void)fault_alloc_stop();
     ck_assert_int_eq(belay_manual_clock_next_deadline(test_clock), 20 * MS);
     advance(20 * MS);
     ck_assert_int_eq(run_exec(), 1);
@@ -289,7 +254,7 @@ static void schedule_one_more(void)
 START_TEST(schedules_that_cross_while_the_store_grows_are_all_stored)
 {
     static probe jobs[3000];
-    for (int k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 3; k++) {
         make();
         extra_count = 0;
         memset(extra, 0, sizeof extra);

@@ -1,7 +1,7 @@
 /* Acquires: what is granted, refused or queued, and in which order of checks. */
 #include "sem_unit.h"
 
-#include "faults.h"
+#include "fault.h"
 #include "hooked_clock.h"
 
 static waiter other; /* zero: unit_waiter() where its result matters */
@@ -486,9 +486,9 @@ START_TEST(the_first_wait_of_a_thread_without_memory_is_refused)
     unit_open(1);
     unit_hold(&held, 1);
     belay_lease lease = BELAY_LEASE_INIT;
-    faults_fail_from(1);
+    fault_alloc_from(1);
     ck_assert_int_eq(belay_sem_acquire(unit_sem, &lease, 1, BELAY_FOREVER, NULL), BELAY_ENOMEM);
-    faults_stop();
+    (void)fault_alloc_stop();
     unit_expect(0, 1, 0, 0);
     ck_assert_int_eq(belay_lease_release(&lease), BELAY_ENOTHELD);
     unit_release(&held);

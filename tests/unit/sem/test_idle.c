@@ -1,7 +1,7 @@
 /* Waiting until nothing is held, granted, waiting or undelivered. */
 #include "sem_unit.h"
 
-#include "faults.h"
+#include "fault.h"
 #include "hooked_clock.h"
 
 static belay_lease held;
@@ -152,10 +152,10 @@ START_TEST(await_idle_without_memory_for_its_thread_is_refused)
 {
     unit_open(1);
     unit_hold(&held, 1);
-    faults_fail_from(1);
+    fault_alloc_from(1);
     ck_assert_int_eq(belay_sem_await_idle(unit_sem, BELAY_FOREVER), BELAY_ENOMEM);
     ck_assert_int_eq(belay_sem_await_idle(unit_sem, BELAY_NOW), BELAY_EAGAIN);
-    faults_stop();
+    (void)fault_alloc_stop();
     unit_release(&held);
     unit_close();
 }

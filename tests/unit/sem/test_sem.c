@@ -1,7 +1,7 @@
 /* The life of a semaphore: create, resize, close, destroy. */
 #include "sem_unit.h"
 
-#include "faults.h"
+#include "fault.h"
 #include "hooked_clock.h"
 
 static belay_lease held;
@@ -92,9 +92,9 @@ START_TEST(create_refuses_timers_of_another_clock)
     belay_sem_opts opts = unit_opts(1);
     opts.timers = timers;
     ck_assert_int_eq(create_with(opts), BELAY_EINVAL);
-    faults_fail_from(1);
+    fault_alloc_from(1);
     ck_assert_int_eq(create_with(opts), BELAY_EINVAL);
-    faults_stop();
+    (void)fault_alloc_stop();
     opts.clock = NULL;
     ck_assert_int_eq(create_with(opts), 0);
     ck_assert_int_eq(belay_timers_destroy(timers), 0);
@@ -108,9 +108,9 @@ START_TEST(create_gives_everything_back_when_memory_ends)
     int result = BELAY_ENOMEM;
     int nth = 1;
     for (; result == BELAY_ENOMEM; nth++) {
-        faults_fail_from(nth);
+        fault_alloc_from(nth);
         result = create_with(unit_opts(1));
-        faults_stop();
+        (void)fault_alloc_stop();
     }
     ck_assert_int_eq(result, 0);
     ck_assert_int_gt(nth, 2);
@@ -123,7 +123,7 @@ START_TEST(a_release_and_a_grant_allocate_nothing)
     unit_open(1);
     belay_cancel *token = unit_token();
     waiter selves[4] = {unit_waiter(), unit_waiter(), unit_waiter(), unit_waiter()};
-    faults_fail_from(1);
+    fault_alloc_from(1);
     unit_hold(&held, 1);
     unit_queue(&selves[0], 1);
     unit_queue_until(&selves[1], 1, unit_after(100));
@@ -134,7 +134,7 @@ START_TEST(a_release_and_a_grant_allocate_nothing)
     ck_assert_int_eq(belay_cancel_fire(token), 0);
     ck_assert_int_eq(belay_lease_cancel(&selves[3].lease), 0);
     ck_assert_int_eq(belay_sem_close(unit_sem), 0);
-    faults_stop();
+    (void)fault_alloc_stop();
     unit_told(&selves[0], 0, 1);
     unit_told(&selves[1], BELAY_ETIMEDOUT, 2);
     unit_told(&selves[2], BELAY_ECANCELED, 3);

@@ -76,12 +76,12 @@ END_TEST
 START_TEST(create_without_memory_leaves_nothing)
 {
     for (uint32_t nth = 1; nth <= 3; nth++) {
-        fault_alloc_in = nth;
+        fault_alloc_once(nth);
         ck_assert_int_eq(belay_history_create(1, 1, &history), BELAY_ENOMEM);
     }
-    fault_alloc_in = 4;
+    fault_alloc_once(4);
     ck_assert_int_eq(belay_history_create(1, 1, &history), 0);
-    fault_alloc_in = 0;
+    (void)fault_alloc_stop();
     end_history();
 }
 END_TEST

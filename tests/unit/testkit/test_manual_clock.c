@@ -411,7 +411,7 @@ END_TEST
 
 START_TEST(create_without_memory_leaves_nothing)
 {
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_manual_clock_create(0, 0, &manual), BELAY_ENOMEM);
     ck_assert_ptr_null(manual);
 }

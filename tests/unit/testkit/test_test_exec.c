@@ -311,7 +311,7 @@ END_TEST
 
 START_TEST(create_without_memory_leaves_nothing)
 {
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_test_exec_create(NULL, &exec), BELAY_ENOMEM);
     ck_assert_ptr_null(exec);
 }

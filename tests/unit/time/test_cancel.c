@@ -402,7 +402,7 @@ END_TEST
 START_TEST(create_without_memory_leaves_the_parent_alone)
 {
     belay_cancel *parent = new_token(NULL, 0), *child = NULL;
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_cancel_create(parent, 0, &child), BELAY_ENOMEM);
     ck_assert_ptr_null(child);
     belay_cancel_unref(parent);

@@ -138,7 +138,7 @@ END_TEST
 
 START_TEST(self_without_memory_is_null_and_can_be_asked_again)
 {
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_ptr_null(bly_parker_self());
     ck_assert_ptr_nonnull(bly_parker_self());
 }

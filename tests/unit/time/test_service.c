@@ -227,9 +227,9 @@ END_TEST
 START_TEST(create_without_memory_or_thread_leaves_nothing)
 {
     belay_timers *timers = NULL;
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(belay_timers_create(NULL, &timers), BELAY_ENOMEM);
-    fault_thread_in = 1;
+    fault_thread_once(1);
     ck_assert_int_eq(belay_timers_create(NULL, &timers), BELAY_EAGAIN);
     ck_assert_ptr_null(timers);
 }
@@ -239,11 +239,11 @@ START_TEST(a_first_use_that_fails_leaves_nothing_shared)
 {
     belay_timers *timers = NULL;
     for (uint32_t call = 1; call <= 2; call++) {
-        fault_alloc_in = call;
+        fault_alloc_once(call);
         ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), BELAY_ENOMEM);
-        ck_assert_uint_eq(fault_alloc_in, 0);
+        ck_assert_uint_eq(fault_alloc_stop(), 1);
     }
-    fault_thread_in = 1;
+    fault_thread_once(1);
     ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), BELAY_EAGAIN);
     ck_assert_ptr_null(timers);
     ck_assert_int_eq(bly_timers_use(NULL, NULL, &timers), 0);
@@ -255,7 +255,7 @@ START_TEST(a_use_that_fails_leaves_the_others)
 {
     belay_timers *timers = NULL, *second = NULL;
     ck_assert_int_eq(belay_timers_create(NULL, &timers), 0);
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(bly_timers_use(timers, NULL, &second), BELAY_ENOMEM);
     ck_assert_ptr_null(second);
     ck_assert_uint_eq(timers->room, 0);

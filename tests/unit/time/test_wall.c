@@ -282,9 +282,9 @@ START_TEST(watch_without_memory_or_thread_leaves_nothing)
 {
     bly_wall_steps = &fake;
     observer only = new_observer();
-    fault_alloc_in = 1;
+    fault_alloc_once(1);
     ck_assert_int_eq(bly_wall_watch(&only.watcher), BELAY_EAGAIN);
-    fault_thread_in = 1;
+    fault_thread_once(1);
     ck_assert_int_eq(bly_wall_watch(&only.watcher), BELAY_EAGAIN);
     ck_assert_int_eq(open_fds, 0);
     ck_assert_int_eq(bly_wall_watch(&only.watcher), 0);
