@@ -156,6 +156,7 @@ struct bly_end {
     void (*reported)(bly_end *end, int result, void *arg); /* may be NULL */
     void *arg;
     bly_end *next; /* the store's */
+    int outcome;   /* the store's */
 };
 
 /* Why a job is not running, for people. */

@@ -1,0 +1,135 @@
+/*
+ * live.c: live files, and the processes that hold one.
+ *
+ * A live file is locked by flock. The lock belongs to the open file, which every process that
+ * inherited the descriptor shares, so the kernel keeps it until the last of them is gone.
+ */
+#include "store/sqlite_int.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int bly_live_path(const char *store_path, const char *name, char *ret_path)
+{
+    int used = snprintf(ret_path, BLY_PATH_MAX, "%s.live/%s", store_path, name);
+    return used > 0 && (size_t)used < BLY_PATH_MAX ? 0 : BELAY_EIO;
+}
+
+int bly_live_make(const char *store_path, const char *kind, bly_live *ret_live,
+                  bly_store_error *ret_error)
+{
+    char path[BLY_PATH_MAX];
+    uint64_t random = bly_random_seed();
+    (void)bly_live_path(store_path, "", path);
+    path[strlen(path) - 1] = '\0';
+    int result = bly_files_folder(path, ret_error);
+    if (result != 0) {
+        return result;
+    }
+    (void)snprintf(ret_live->name, sizeof ret_live->name, "%016llx.%s",
+                   (unsigned long long)bly_random(&random), kind);
+    (void)bly_live_path(store_path, ret_live->name, path);
+    int fd = bly_files_open(path, O_RDWR | O_CREAT | O_EXCL, ret_error);
+    if (fd < 0) {
+        return BELAY_EIO;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        result = bly_problem(ret_error, BLY_PROBLEM_IO, errno, "%s cannot be locked: %s", path,
+                             strerror(errno));
+        (void)close(fd);
+        (void)unlink(path);
+        return result;
+    }
+    ret_live->fd = fd;
+    return 0;
+}
+
+int bly_live_create(const char *url, bly_live *ret_live, bly_store_error *ret_error)
+{
+    char path[BLY_STORE_PATH_MAX];
+    bly_store_error unused;
+    bly_store_error *error = ret_error != NULL ? ret_error : &unused;
+    int result = bly_files_locate(url, path, error);
+    return result != 0 ? result : bly_live_make(path, "live", ret_live, error);
+}
+
+void bly_live_destroy(const char *url, bly_live *live)
+{
+    char path[BLY_STORE_PATH_MAX];
+    char file[BLY_PATH_MAX];
+    bly_store_error unused;
+    if (bly_files_locate(url, path, &unused) == 0 && bly_live_path(path, live->name, file) == 0) {
+        (void)unlink(file);
+    }
+    (void)close(live->fd);
+    live->fd = -1;
+}
+
+/* Whether one of the process's descriptors is the file. */
+static bool has_open(const char *pid, const struct stat *file)
+{
+    char name[300];
+    bool found = false;
+    (void)snprintf(name, sizeof name, "/proc/%s/fd", pid);
+    DIR *folder = opendir(name);
+    if (folder == NULL) {
+        return false;
+    }
+    const struct dirent *entry;
+    while (!found && (entry = readdir(folder)) != NULL) {
+        struct stat at;
+        /* Follows the link without opening anything. */
+        found = fstatat(dirfd(folder), entry->d_name, &at, 0) == 0 && at.st_dev == file->st_dev &&
+                at.st_ino == file->st_ino;
+    }
+    (void)closedir(folder);
+    return found;
+}
+
+/* By a pidfd, and looked at again through it, so that nobody is hit who took over the number. */
+static bool kill_holder(const char *pid, const struct stat *file)
+{
+    int number = (int)strtol(pid, NULL, 10);
+    if (number == getpid()) {
+        return false;
+    }
+    int fd = (int)syscall(SYS_pidfd_open, number, 0);
+    if (fd < 0) {
+        return false;
+    }
+    bool is_holder = has_open(pid, file);
+    if (is_holder) {
+        (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+    }
+    (void)close(fd);
+    return is_holder;
+}
+
+int bly_live_kill_holders(int fd, uint32_t *ret_count)
+{
+    struct stat file;
+    *ret_count = 0;
+    DIR *folder = opendir("/proc");
+    if (folder == NULL || fstat(fd, &file) != 0) {
+        if (folder != NULL) {
+            (void)closedir(folder);
+        }
+        return BELAY_EIO;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && has_open(entry->d_name, &file)) {
+            *ret_count += kill_holder(entry->d_name, &file);
+        }
+    }
+    (void)closedir(folder);
+    return 0;
+}
