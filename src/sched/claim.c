@@ -152,8 +152,8 @@ static void end_claim(belay_claim *claim)
 /* The right to say how the occurrence ended; only its first asker has it. */
 static bool take_report(belay_claim *claim)
 {
-    /* acquire and release: phase is one word; see the note at the top. */
-    return (bly_fetch_or(&claim->phase, BLY_CLAIM_DONE, BLY_ACQ_REL) & BLY_CLAIM_DONE) == 0;
+    /* relaxed: it decides who reports; the report shows what came before. */
+    return (bly_fetch_or(&claim->phase, BLY_CLAIM_DONE, BLY_RELAXED) & BLY_CLAIM_DONE) == 0;
 }
 
 /* Whoever has that right says it. True: fn has returned, or was never called. */
@@ -233,8 +233,8 @@ bool bly_claim_take(belay_claim *claim)
 {
     uint32_t bits = BLY_CLAIM_RUN | BLY_CLAIM_IN_FN;
     uint32_t phase = 0;
-    /* acquire and release: phase is one word; see the note at the top. */
-    return bly_cas(&claim->phase, &phase, bits, BLY_ACQ_REL, BLY_ACQUIRE);
+    /* relaxed: the claim and what it needs were given to the caller by whoever claimed. */
+    return bly_cas(&claim->phase, &phase, bits, BLY_RELAXED, BLY_RELAXED);
 }
 
 int belay_claim_run(belay_claim *claim)

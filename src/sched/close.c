@@ -198,7 +198,6 @@ void bly_close_collect(belay_sched *sched)
     while ((link = bly_list_pop_front(&doomed)) != NULL) {
         bly_deliver_push(&bly_container(link, bly_job, link)->task);
     }
-    bly_deliver_run();
 }
 
 /* Tells the next claim made before `until` that it is to stop. False: all know. */

@@ -271,7 +271,10 @@ void bly_ticket_done(belay_claim *ticket);
 /* bly_close_begin_locked: whether the caller must call bly_close_collect after unlocking. */
 bool bly_close_begin_locked(belay_sched *sched);
 
-/* bly_close_collect: takes out and drops what the close does not owe. The scheduler is pinned. */
+/*
+ * bly_close_collect: takes out what the close does not owe; the next bly_leave of this thread
+ * delivers its drops. The scheduler is pinned.
+ */
 void bly_close_collect(belay_sched *sched);
 
 /* bly_close_check_locked: CLOSED when all has ended. */

@@ -29,6 +29,7 @@ extern const scenario wall_scenarios[];
 extern const scenario timers_scenarios[];
 extern const scenario exec_scenarios[];
 extern const scenario sched_scenarios[];
+extern const scenario claims_scenarios[];
 const scenario *sem_scenarios(void); /* makes its table at the first call */
 
 #endif

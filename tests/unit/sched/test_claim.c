@@ -1,6 +1,7 @@
 /*
  * test_claim.c: an occurrence from its claim to its end: run, done, references, token.
  */
+#include "sched/sched_int.h"
 #include "sched.h"
 
 #include <pthread.h>
@@ -301,6 +302,64 @@ START_TEST(job_that_ends_its_thread_has_failed_and_so_have_its_callers)
 }
 END_TEST
 
+static uint32_t spares_listed(void)
+{
+    uint32_t count = 0;
+    bly_list_each (link, &test_sched->spares) {
+        count++;
+    }
+    return count;
+}
+
+START_TEST(as_many_claims_are_kept_as_is_said_and_no_more)
+{
+    enum { CLAIMS = BLY_SPARES_MAX + 2 };
+    make();
+    probe jobs[CLAIMS];
+    belay_claim *claims[CLAIMS];
+    memset(jobs, 0, sizeof jobs);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < CLAIMS; i++) {
+            ck_assert_int_eq(put((uint64_t)i, &jobs[i], 0, 0), 0);
+        }
+        for (int i = 0; i < CLAIMS; i++) {
+            claims[i] = claim_one();
+            ck_assert_uint_eq(test_sched->spare_count, spares_listed());
+        }
+        ck_assert_uint_eq(test_sched->spare_count, 0);
+        for (int i = 0; i < CLAIMS; i++) {
+            ck_assert_int_eq(belay_claim_run(claims[i]), 0);
+        }
+        ck_assert_uint_eq(test_sched->spare_count, BLY_SPARES_MAX);
+        ck_assert_uint_eq(spares_listed(), BLY_SPARES_MAX);
+    }
+    unmake();
+}
+END_TEST
+
+START_TEST(job_that_runs_once_has_missed_nothing_whoever_used_its_claim)
+{
+    make();
+    probe series = {0}, single = {0};
+    belay_job job = job_of(&series, 0, 0);
+    job.next = belay_every;
+    job.period_ns = 10;
+    ck_assert_int_eq(belay_sched_schedule(test_sched, BELAY_ID(1), &job, NULL), 0);
+    advance(35);
+    ck_assert_int_eq(run_one(), 0);
+    ck_assert_uint_eq(series.missed, 3);
+    ck_assert_int_eq(belay_sched_cancel(test_sched, BELAY_ID(1)), 0);
+    ck_assert_int_eq(put(2, &single, 0, 0), 0);
+    ck_assert_int_eq(run_one(), 0);
+    ck_assert_uint_eq(single.missed, 0);
+    ck_assert_uint_eq(stats().missed, 3);
+    ck_assert_int_eq(put(2, &single, 100, 0), 0);
+    ck_assert_int_eq(belay_sched_cancel(test_sched, BELAY_ID(2)), 0);
+    ck_assert_uint_eq(stats().missed, 3);
+    unmake();
+}
+END_TEST
+
 UNIT_MAIN("sched/claim", run_reports_the_status_of_fn, bad_arguments_are_refused,
           info_tells_what_was_scheduled, pending_job_is_ended_by_done_and_once,
           claim_that_was_never_run_is_ended_by_done,
@@ -310,4 +369,6 @@ UNIT_MAIN("sched/claim", run_reports_the_status_of_fn, bad_arguments_are_refused
           token_fires_when_the_running_job_is_canceled,
           token_asked_for_after_the_cancel_is_born_fired,
           next_run_of_a_claim_knows_nothing_of_the_last,
-          job_that_ends_its_thread_has_failed_and_so_have_its_callers)
+          job_that_ends_its_thread_has_failed_and_so_have_its_callers,
+          as_many_claims_are_kept_as_is_said_and_no_more,
+          job_that_runs_once_has_missed_nothing_whoever_used_its_claim)

@@ -1,6 +1,7 @@
 /*
  * test_close.c: closing, awaiting and destroying.
  */
+#include "sync/sync.h"
 #include "sched.h"
 
 #include <pthread.h>
@@ -480,6 +481,96 @@ START_TEST(next_of_a_series_may_not_await_its_scheduler)
 }
 END_TEST
 
+START_TEST(close_signals_every_claim_made_before_it)
+{
+    make();
+    probe jobs[3];
+    belay_claim *claims[3];
+    memset(jobs, 0, sizeof jobs);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(put((uint64_t)i, &jobs[i], 0, 0), 0);
+        ck_assert_int_eq(belay_sched_next(test_sched, BELAY_NOW, &claims[i], NULL), 0);
+    }
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD | BELAY_CLOSE_SIGNAL), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(belay_claim_is_canceled(claims[i]));
+        ck_assert_int_eq(belay_claim_run(claims[i]), 0);
+    }
+    unmake();
+}
+END_TEST
+
+START_TEST(discard_drops_what_was_due_with_aging_in_key_order)
+{
+    make_with((belay_sched_opts){.aging_ns_per_priority = 10});
+    probe jobs[6];
+    memset(jobs, 0, sizeof jobs);
+    static const int64_t times[] = {4, 1, 3, 2, 6, 5};
+    for (int i = 0; i < 6; i++) {
+        jobs[i].number = i + 1;
+        ck_assert_int_eq(put((uint64_t)i, &jobs[i], times[i], (int32_t)times[i]), 0);
+    }
+    advance(6);
+    ck_assert_int_eq(run_one(), 0); /* the latest has the highest priority */
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
+    check_notes((const int[]){5, -2, -4, -3, -1, -6}, 6);
+    unmake();
+}
+END_TEST
+
+START_TEST(discard_after_a_drain_drops_what_is_held_back_and_was_owed)
+{
+    make();
+    probe running = {.status = BELAY_PENDING}, held = {0};
+    ck_assert_int_eq(put(1, &running, 0, 0), 0);
+    ck_assert_int_eq(run_one(), 0);
+    ck_assert_int_eq(put(1, &held, 0, 0), BELAY_STILL_RUNNING);
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DRAIN_DUE), 0);
+    ck_assert_int_eq(held.drops, 0);
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
+    ck_assert_int_eq(held.drops, 1);
+    ck_assert_int_eq(belay_claim_done(running.claim, 0), 0);
+    unmake();
+}
+END_TEST
+
+static int blocks, unblocks;
+
+static void count_block(void)
+{
+    blocks++;
+    ck_assert_int_eq(unblocks, blocks - 1);
+}
+
+static void count_unblock(void)
+{
+    unblocks++;
+}
+
+static void *advance_when_it_sleeps(void *arg)
+{
+    (void)belay_manual_clock_await_sleepers(test_clock, 1);
+    (void)belay_manual_clock_advance(test_clock, 10);
+    return arg;
+}
+
+START_TEST(await_announces_itself_as_blocking)
+{
+    static const bly_blocking_hook hook = {.begin = count_block, .end = count_unblock};
+    pthread_t thread;
+    make();
+    probe job = {0};
+    ck_assert_int_eq(put(1, &job, 100, 0), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, advance_when_it_sleeps, NULL), 0);
+    bly_blocking_install(&hook);
+    ck_assert_int_eq(belay_sched_await(test_sched, 10), BELAY_ETIMEDOUT);
+    ck_assert_int_eq(blocks, 1);
+    ck_assert_int_eq(unblocks, 1);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    unmake();
+}
+END_TEST
+
 UNIT_MAIN("sched/close", close_refuses_what_it_does_not_know,
           discard_drops_all_that_has_not_started_in_key_order,
           drain_owes_what_is_due_and_drops_the_rest, dropped_by_a_close_is_gone_for_every_call,
@@ -492,4 +583,8 @@ UNIT_MAIN("sched/close", close_refuses_what_it_does_not_know,
           scheduler_is_closed_when_every_drop_has_returned, started_drain_runs_what_is_due_and_ends,
           ticket_on_its_way_keeps_the_scheduler_from_being_closed,
           drain_with_aging_runs_what_is_due_in_its_order,
-          awaiters_are_told_or_time_out_on_the_clock, awaiters_wake_when_the_last_job_ends)
+          awaiters_are_told_or_time_out_on_the_clock, awaiters_wake_when_the_last_job_ends,
+          close_signals_every_claim_made_before_it,
+          discard_drops_what_was_due_with_aging_in_key_order,
+          discard_after_a_drain_drops_what_is_held_back_and_was_owed,
+          await_announces_itself_as_blocking)

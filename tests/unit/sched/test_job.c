@@ -1,6 +1,7 @@
 /*
  * test_job.c: keys, ids and states of versions.
  */
+#include "sync/sync.h"
 #include "aborts.h"
 #include "unit.h"
 
@@ -134,5 +135,94 @@ START_TEST(moves_that_are_not_in_the_table_abort)
 }
 END_TEST
 
+/* An id that was read points into itself. */
+static void read_id(bly_id *ret_id, belay_id from)
+{
+    ck_assert_int_eq(bly_id_read(ret_id, &from, true, 1), 0);
+}
+
+START_TEST(different_ids_have_different_hashes)
+{
+    bly_id ids[4];
+    read_id(&ids[0], BELAY_ID(1));
+    read_id(&ids[1], BELAY_ID(2));
+    read_id(&ids[2], belay_id_bytes("a", 1));
+    read_id(&ids[3], belay_id_bytes("b", 1));
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < i; j++) {
+            ck_assert_uint_ne(ids[i].hash, ids[j].hash);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_job_is_named_by_kind_length_and_bytes)
+{
+    uint64_t number = 7;
+    bly_id ids[5];
+    read_id(&ids[0], BELAY_ID(7));
+    read_id(&ids[1], belay_id_bytes(&number, sizeof number));
+    read_id(&ids[2], belay_id_bytes("a", 1));
+    read_id(&ids[3], belay_id_bytes("b", 1));
+    read_id(&ids[4], belay_id_bytes("ab", 2));
+    belay_job from = {.size = sizeof from};
+    for (int i = 0; i < 5; i++) {
+        bly_job *job = bly_job_create(&from, &ids[i]);
+        ck_assert_ptr_nonnull(job);
+        for (int j = 0; j < 5; j++) {
+            ck_assert_int_eq(bly_job_is_named(&job->named, &ids[j]), i == j);
+        }
+        bly_free(job);
+    }
+}
+END_TEST
+
+START_TEST(a_series_stands_behind_the_id_of_its_job_whatever_its_length)
+{
+    char bytes[2 * sizeof(bly_series)];
+    belay_job from = {.size = sizeof from, .next = belay_every, .period_ns = 1};
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t len = 1; len <= sizeof bytes; len++) {
+        bly_id id;
+        read_id(&id, belay_id_bytes(bytes, len));
+        bly_job *job = bly_job_create(&from, &id);
+        ck_assert_ptr_nonnull(job);
+        ck_assert((char *)job->series >= (char *)job->id + len);
+        ck_assert_uint_eq((uintptr_t)job->series % _Alignof(bly_series), 0);
+        ck_assert_mem_eq(job->id, bytes, len);
+        bly_free(job);
+    }
+}
+END_TEST
+
+START_TEST(jitter_takes_every_value_up_to_its_bound)
+{
+    uint32_t seen = 0, seen_without_id = 0;
+    for (uint64_t i = 0; i < 200; i++) {
+        bly_id id, none;
+        read_id(&id, BELAY_ID(i));
+        read_id(&none, BELAY_NO_ID);
+        belay_job from = {.size = sizeof from, .jitter_ns = 2};
+        bly_job *job = bly_job_create(&from, &id);
+        ck_assert_ptr_nonnull(job);
+        seen |= 1u << bly_job_start_of(job, 0);
+        job->jitter_ns = 1;
+        ck_assert_int_le(bly_job_start_of(job, 0), 1);
+        seen |= 8u << bly_job_start_of(job, 0);
+        bly_free(job);
+        job = bly_job_create(&from, &none);
+        ck_assert_ptr_nonnull(job);
+        job->version = i;
+        seen_without_id |= 1u << bly_job_start_of(job, 0);
+        bly_free(job);
+    }
+    ck_assert_uint_eq(seen, 7 | 3 * 8);
+    ck_assert_uint_eq(seen_without_id, 7);
+}
+END_TEST
+
 UNIT_MAIN("sched/job", keys_order_as_the_contract_says, ids_are_read_or_refused,
-          jitter_saturates_and_stays_in_its_bounds, moves_that_are_not_in_the_table_abort)
+          jitter_saturates_and_stays_in_its_bounds, moves_that_are_not_in_the_table_abort,
+          different_ids_have_different_hashes, a_job_is_named_by_kind_length_and_bytes,
+          a_series_stands_behind_the_id_of_its_job_whatever_its_length,
+          jitter_takes_every_value_up_to_its_bound)

@@ -183,7 +183,27 @@ START_TEST(query_refuses_bad_arguments)
 }
 END_TEST
 
+START_TEST(jobs_that_were_overtaken_are_counted_with_aging)
+{
+    make_with((belay_sched_opts){.aging_ns_per_priority = 10});
+    probe low = {0}, high[3];
+    memset(high, 0, sizeof high);
+    ck_assert_int_eq(put(1, &low, 1, 0), 0);
+    ck_assert_int_eq(put(2, &high[0], 2, 5), 0);
+    advance(2);
+    ck_assert_int_eq(run_one(), 0);
+    ck_assert_int_eq(put(3, &high[1], 3, 5), 0);
+    ck_assert_int_eq(put(4, &high[2], 3, 5), 0);
+    advance(3);
+    ck_assert_int_eq(run_due(), 3);
+    ck_assert_int_eq(low.runs, 1);
+    ck_assert_uint_eq(stats().overtaken_max, 3);
+    unmake();
+}
+END_TEST
+
 UNIT_MAIN("sched/stats", stats_count_what_happened, lateness_is_counted_from_due_or_from_submission,
           waits_are_counted_by_band_of_priority, due_is_counted_up_to_a_thousand,
           older_shorter_metrics_are_filled_as_far_as_they_go,
-          query_tells_the_running_and_the_held_back_version, query_refuses_bad_arguments)
+          query_tells_the_running_and_the_held_back_version, query_refuses_bad_arguments,
+          jobs_that_were_overtaken_are_counted_with_aging)

@@ -1,0 +1,564 @@
+/*
+ * claims.c: the scheduler: what a claim, a cancel and an end show to other threads, who leads those
+ * that wait, and tickets that an executor refuses.
+ */
+#include "scenario.h"
+
+#include "belay/cancel.h"
+#include "belay/exec.h"
+#include "belay/sched.h"
+#include "belay/test.h"
+
+#define DELAY_NS 1000
+
+typedef struct world {
+    belay_sched *sched;
+    belay_claim *claim;      /* atomic: of the job that runs; NULL before */
+    belay_cancel *tokens[2]; /* what each asker got */
+    uint32_t asked;          /* atomic: who has got one */
+    uint32_t is_canceled;    /* atomic: cancel has returned */
+    uint32_t before;         /* plain: written before a cancel */
+    uint32_t in_fn;          /* plain: written by fn */
+    uint32_t elsewhere;      /* plain: written before belay_claim_done */
+    uint32_t runs;           /* atomic */
+    uint32_t drops;          /* atomic */
+    uint32_t inside;         /* atomic */
+    uint32_t inside_max;     /* constant while jobs run */
+    int result;              /* of belay_sched_start */
+} world;
+
+static world *now;
+
+static void open_world(const belay_sched_opts *opts)
+{
+    now = bly_alloc(sizeof *now);
+    now->inside_max = 1;
+    belay_model_check(belay_sched_create(opts, &now->sched) == 0);
+}
+
+static void destroy_world(void)
+{
+    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
+    belay_model_check(belay_sched_destroy(now->sched) == 0);
+    bly_free(now);
+}
+
+static void close_world(void)
+{
+    (void)belay_sched_close(now->sched, BELAY_CLOSE_DISCARD);
+    destroy_world();
+}
+
+static void count_drop(void *arg, int why)
+{
+    (void)arg;
+    belay_model_check(why != 0);
+    bly_fetch_add(&now->drops, 1u, BLY_RELAXED);
+}
+
+static belay_job job_of(belay_job_fn *fn, int64_t run_at_ns)
+{
+    return (belay_job){
+        .size = sizeof(belay_job), .fn = fn, .drop = count_drop, .run_at_ns = run_at_ns};
+}
+
+static void put(uint64_t id, const belay_job *job)
+{
+    int result = belay_sched_schedule(now->sched, BELAY_ID(id), job, NULL);
+    belay_model_check(result >= 0);
+}
+
+static belay_claim *claim_due(void)
+{
+    belay_claim *claim = NULL;
+    belay_model_check(belay_sched_next(now->sched, BELAY_NOW, &claim, NULL) == 0);
+    return claim;
+}
+
+static void run_claim(void *arg)
+{
+    (void)belay_claim_run(arg);
+}
+
+static int count_run(belay_claim *claim, void *arg)
+{
+    (void)claim;
+    (void)arg;
+    belay_model_check(bly_fetch_add(&now->inside, 1u, BLY_RELAXED) < now->inside_max);
+    bly_fetch_add(&now->runs, 1u, BLY_RELAXED);
+    bly_fetch_sub(&now->inside, 1u, BLY_RELAXED);
+    return 0;
+}
+
+static void cancel_id(void *arg)
+{
+    (void)arg;
+    bly_write(&now->before, 1u);
+    int result = belay_sched_cancel(now->sched, BELAY_ID(1));
+    belay_model_check(result == BELAY_STILL_RUNNING || result == BELAY_ENOENT);
+    bly_store(&now->is_canceled, 1u, BLY_RELEASE);
+}
+
+/* A job that finds itself canceled sees what was done before. */
+static int look_whether_canceled(belay_claim *claim, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        if (belay_claim_is_canceled(claim)) {
+            belay_model_check(bly_read(&now->before) == 1);
+        }
+    }
+    return 0;
+}
+
+static void cancel_shows_what_came_before(void *arg)
+{
+    belay_job job = job_of(look_whether_canceled, 0);
+    (void)arg;
+    open_world(NULL);
+    put(1, &job);
+    belay_claim *claim = claim_due();
+    int one = belay_model_start(cancel_id, NULL);
+    run_claim(claim);
+    belay_model_join(one);
+    close_world();
+}
+
+static void ask_for_token(belay_claim *claim, unsigned place)
+{
+    belay_model_check(belay_claim_token(claim, &now->tokens[place]) == 0);
+    bly_fetch_add(&now->asked, 1u, BLY_RELEASE);
+}
+
+/* The token of an occurrence is one for all who ask, and the cancel fires it. */
+static int ask_and_wait(belay_claim *claim, void *arg)
+{
+    (void)arg;
+    bly_store(&now->claim, claim, BLY_RELEASE);
+    ask_for_token(claim, 0);
+    while (bly_load(&now->asked, BLY_ACQUIRE) < 2 ||
+           bly_load(&now->is_canceled, BLY_ACQUIRE) == 0) {
+        bly_yield();
+    }
+    belay_model_check(now->tokens[0] == now->tokens[1]);
+    belay_model_check(belay_cancel_is_fired(now->tokens[0]));
+    return 0;
+}
+
+static void ask_as_well(void *arg)
+{
+    belay_claim *claim;
+    (void)arg;
+    while ((claim = bly_load(&now->claim, BLY_ACQUIRE)) == NULL) {
+        bly_yield();
+    }
+    ask_for_token(claim, 1);
+}
+
+static void token_for_two(void *arg)
+{
+    belay_job job = job_of(ask_and_wait, 0);
+    (void)arg;
+    open_world(NULL);
+    put(1, &job);
+    belay_claim *claim = claim_due();
+    int one = belay_model_start(ask_as_well, NULL);
+    int two = belay_model_start(cancel_id, NULL);
+    run_claim(claim);
+    belay_model_join(one);
+    belay_model_join(two);
+    close_world();
+}
+
+/* Who keeps a reference may look at the claim after its occurrence and after the scheduler. */
+static int lend(belay_claim *claim, void *arg)
+{
+    (void)arg;
+    bly_store(&now->claim, belay_claim_ref(claim), BLY_RELEASE);
+    return 0;
+}
+
+static void look_and_unref(void *arg)
+{
+    belay_claim *claim;
+    (void)arg;
+    while ((claim = bly_load(&now->claim, BLY_ACQUIRE)) == NULL) {
+        bly_yield();
+    }
+    belay_model_check(!belay_claim_is_canceled(claim));
+    belay_claim_unref(claim);
+}
+
+static void claim_kept_by_another(void *arg)
+{
+    belay_job job = job_of(lend, 0);
+    belay_job next = job_of(count_run, 0);
+    (void)arg;
+    open_world(NULL);
+    put(1, &job);
+    put(2, &next);
+    belay_claim *claim = claim_due();
+    int one = belay_model_start(look_and_unref, NULL);
+    run_claim(claim);
+    run_claim(claim_due());
+    belay_model_join(one);
+    belay_model_check(now->runs == 1);
+    close_world();
+}
+
+/* A series ends with its first occurrence, which another thread reports: its drop sees both. */
+static int write_and_leave(belay_claim *claim, void *arg)
+{
+    (void)arg;
+    bly_store(&now->claim, claim, BLY_RELAXED);
+    bly_write(&now->in_fn, 1u);
+    return BELAY_PENDING;
+}
+
+static void see_both(void *arg, int why)
+{
+    (void)arg;
+    belay_model_check(why == BELAY_DROP_ENDED);
+    belay_model_check(bly_read(&now->in_fn) == 1 && bly_read(&now->elsewhere) == 1);
+    bly_fetch_add(&now->drops, 1u, BLY_RELAXED);
+}
+
+static int64_t no_more(void *arg, int64_t slot_ns, int64_t now_ns)
+{
+    (void)arg;
+    (void)slot_ns;
+    (void)now_ns;
+    return BELAY_FOREVER;
+}
+
+static void report(void *arg)
+{
+    bly_write(&now->elsewhere, 1u);
+    belay_model_check(belay_claim_done(arg, 0) == 0);
+    belay_model_check(bly_load(&now->claim, BLY_RELAXED) != NULL || now->drops == 0);
+}
+
+static void end_sees_both_sides(void *arg)
+{
+    belay_job job = job_of(write_and_leave, 0);
+    job.drop = see_both;
+    job.next = no_more;
+    (void)arg;
+    open_world(NULL);
+    put(1, &job);
+    belay_claim *claim = claim_due();
+    int one = belay_model_start(run_claim, claim);
+    while (bly_load(&now->claim, BLY_RELAXED) == NULL) {
+        bly_yield();
+    }
+    report(claim);
+    belay_model_join(one);
+    belay_model_check(bly_load(&now->drops, BLY_RELAXED) == 1);
+    close_world();
+}
+
+/* Who returns from await sees what the jobs did; the gate goes with the last who waits at it. */
+static int write_in_fn(belay_claim *claim, void *arg)
+{
+    (void)claim;
+    (void)arg;
+    bly_write(&now->in_fn, 1u);
+    return 7;
+}
+
+static void await_and_look(void *arg)
+{
+    (void)arg;
+    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
+    belay_model_check(bly_read(&now->in_fn) == 1);
+}
+
+static void await_sees_the_jobs(void *arg)
+{
+    belay_job job = job_of(write_in_fn, 0);
+    (void)arg;
+    open_world(NULL);
+    put(1, &job);
+    belay_claim *claim = claim_due();
+    int one = belay_model_start(run_claim, claim);
+    int two = belay_model_start(await_and_look, NULL);
+    belay_model_check(belay_sched_close(now->sched, BELAY_CLOSE_DRAIN_DUE) == 0);
+    await_and_look(NULL);
+    belay_model_join(one);
+    belay_model_join(two);
+    destroy_world();
+}
+
+static void wait_until(void *arg)
+{
+    const int64_t *deadline_ns = arg;
+    belay_claim *claim = NULL;
+    int64_t next_ns = 0;
+    int result = belay_sched_next(now->sched, *deadline_ns, &claim, &next_ns);
+    if (result == 0) {
+        (void)belay_claim_run(claim);
+    } else {
+        belay_model_check(result == BELAY_ETIMEDOUT || result == BELAY_ENOMEM);
+    }
+}
+
+/* The leader's deadline comes before the job's time: another waiter leads from then on. */
+static void leader_that_leaves(void *arg)
+{
+    static int64_t soon_ns, forever_ns = BELAY_FOREVER;
+    (void)arg;
+    open_world(NULL);
+    soon_ns = bly_monotonic_ns() + DELAY_NS;
+    belay_job job = job_of(count_run, soon_ns + DELAY_NS);
+    put(1, &job);
+    int one = belay_model_start(wait_until, &soon_ns);
+    int two = belay_model_start(wait_until, &forever_ns);
+    belay_model_join(one);
+    if (bly_load(&now->runs, BLY_RELAXED) == 1) {
+        put(1, &job);
+    }
+    belay_model_join(two);
+    belay_model_check(now->runs >= 1);
+    close_world();
+}
+
+/* A waiter that has no memory for its claim goes; the job is another's. */
+static void waiter_without_memory(void *arg)
+{
+    static int64_t later_ns;
+    (void)arg;
+    now = bly_alloc(sizeof *now);
+    if (now == NULL || belay_sched_create(NULL, &now->sched) != 0) {
+        bly_free(now);
+        return;
+    }
+    now->inside_max = 2;
+    later_ns = bly_monotonic_ns() + 3 * DELAY_NS;
+    belay_job job = job_of(count_run, later_ns - DELAY_NS);
+    if (belay_sched_schedule(now->sched, BELAY_ID(1), &job, NULL) == 0) {
+        int one = belay_model_start(wait_until, &later_ns);
+        int two = belay_model_start(wait_until, &later_ns);
+        belay_model_join(one);
+        belay_model_join(two);
+        belay_model_check(now->runs == 1 || bly_monotonic_ns() >= later_ns);
+    }
+    close_world();
+}
+
+/* Started or driven: whoever comes first decides. */
+static void start_inline(void *arg)
+{
+    (void)arg;
+    now->result = belay_sched_start(now->sched, belay_inline(), 1);
+}
+
+static void start_against_next(void *arg)
+{
+    belay_job job = job_of(count_run, 0);
+    belay_claim *claim = NULL;
+    (void)arg;
+    open_world(NULL);
+    put(1, &job);
+    int one = belay_model_start(start_inline, NULL);
+    int result = belay_sched_next(now->sched, BELAY_NOW, &claim, NULL);
+    if (result == 0) {
+        run_claim(claim);
+    }
+    belay_model_join(one);
+    belay_model_check(result == 0 || result == BELAY_EBUSY);
+    belay_model_check((result == 0) == (now->result == BELAY_EBUSY));
+    belay_model_check(result == 0 || now->result == 0);
+    belay_model_check(now->runs == 1);
+    close_world();
+}
+
+/* An executor that refuses as the explorer likes, and else runs inline. */
+static uint32_t refusals; /* atomic: left */
+static int refusal;
+
+static int refuse_or_run(belay_executor *self, belay_task *task, unsigned flags)
+{
+    (void)self;
+    uint32_t left = bly_load(&refusals, BLY_RELAXED);
+    if (left != 0 && bly_cas(&refusals, &left, left - 1, BLY_RELAXED, BLY_RELAXED)) {
+        return refusal;
+    }
+    return belay_executor_submit(belay_inline(), task, flags);
+}
+
+static belay_executor refusing = {.submit = refuse_or_run};
+
+/* A refused ticket loses nothing; what is due runs at the retry, what is not due at its time. */
+static void ticket_sent_again(void *arg)
+{
+    belay_job due = job_of(count_run, 0);
+    (void)arg;
+    open_world(NULL);
+    now->inside_max = 2;
+    refusals = 1 + belay_model_choose(2);
+    refusal = BELAY_EFULL;
+    belay_job later = job_of(count_run, bly_monotonic_ns() + DELAY_NS);
+    belay_model_check(belay_sched_start(now->sched, &refusing, 1) == 0);
+    put(1, &due);
+    put(2, &later);
+    while (bly_load(&now->runs, BLY_RELAXED) < 2) {
+        (void)bly_futex_wait(&now->runs, bly_load(&now->runs, BLY_RELAXED),
+                             bly_monotonic_ns() + BELAY_SCHED_TICKET_RETRY_NS);
+    }
+    close_world();
+}
+
+/* Once the executor is closed nothing runs, and nothing is lost before the close. */
+static void executor_that_is_closed(void *arg)
+{
+    belay_job due = job_of(count_run, 0);
+    belay_sched_metrics stats = {.size = sizeof stats};
+    (void)arg;
+    open_world(NULL);
+    refusals = 2;
+    refusal = BELAY_ECLOSED;
+    belay_job later = job_of(count_run, bly_monotonic_ns() + DELAY_NS);
+    put(2, &later);
+    belay_model_check(belay_sched_start(now->sched, &refusing, 1) == 0);
+    put(1, &due);
+    put(3, &due);
+    belay_model_check(belay_sched_stats(now->sched, &stats) == 0 && stats.pending == 3);
+    belay_model_check(belay_sched_close(now->sched, BELAY_CLOSE_DRAIN_DUE) == 0);
+    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
+    belay_model_check(bly_load(&refusals, BLY_RELAXED) == 1); /* it is asked no more */
+    belay_model_check(now->runs == 0 && now->drops == 3);
+    destroy_world();
+}
+
+/* Two workers, one permit; another thread gives a second one. */
+static void resize_to_two(void *arg)
+{
+    (void)arg;
+    int result = belay_sched_resize(now->sched, 2);
+    belay_model_check(result == 0 || result == BELAY_ECLOSED);
+}
+
+static void running_max_is_kept(void *arg)
+{
+    const bool *is_resized = arg;
+    belay_exec_opts opts = {.size = sizeof opts, .workers = 2};
+    belay_job job = job_of(count_run, 0);
+    belay_exec *pool = NULL;
+    belay_model_check(belay_exec_create(&opts, &pool) == 0);
+    open_world(NULL);
+    now->inside_max = *is_resized ? 2 : 1;
+    belay_model_check(belay_sched_start(now->sched, belay_exec_executor(pool), 1) == 0);
+    put(1, &job);
+    put(2, &job);
+    int one = *is_resized ? belay_model_start(resize_to_two, NULL) : -1;
+    belay_model_check(belay_sched_close(now->sched, BELAY_CLOSE_DRAIN_DUE) == 0);
+    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
+    belay_model_check(now->runs == 2);
+    if (one >= 0) {
+        belay_model_join(one);
+    }
+    close_world();
+    belay_model_check(belay_exec_shutdown(pool) == 0);
+    belay_model_check(belay_exec_await_termination(pool, BELAY_FOREVER) == 0);
+    belay_model_check(belay_exec_destroy(pool) == 0);
+}
+
+/* The time of day steps to a job's time, or past it and back, while a thread waits for it. */
+static belay_clock *manual;
+
+static void step_wall(void *arg)
+{
+    (void)arg;
+    belay_model_check(belay_manual_clock_set_wall(manual, 2 * DELAY_NS) == 0);
+    belay_model_check(belay_manual_clock_set_wall(manual, 0) == 0);
+    belay_model_check(belay_manual_clock_advance(manual, 2 * DELAY_NS) == 0);
+}
+
+static void wall_steps_under_a_waiter(void *arg)
+{
+    belay_sched_opts opts = {.size = sizeof opts};
+    belay_job job = job_of(count_run, DELAY_NS);
+    static int64_t forever_ns = BELAY_FOREVER;
+    (void)arg;
+    belay_model_check(belay_manual_clock_create(0, 0, &manual) == 0);
+    opts.clock = manual;
+    open_world(&opts);
+    put(1, &job);
+    int one = belay_model_start(step_wall, NULL);
+    wait_until(&forever_ns);
+    belay_model_join(one);
+    belay_model_check(now->runs == 1);
+    close_world();
+    belay_model_check(belay_manual_clock_destroy(manual) == 0);
+}
+
+/* With aging A the job due earlier goes first, up to A for each step of priority. */
+static int note_order(belay_claim *claim, void *arg)
+{
+    uint32_t *place = arg;
+    (void)claim;
+    *place = bly_fetch_add(&now->runs, 1u, BLY_RELAXED) + 1;
+    return 0;
+}
+
+static void schedule_urgent(void *arg)
+{
+    put(2, arg);
+}
+
+static void aging_bounds_what_overtakes(void *arg)
+{
+    uint32_t places[3] = {0};
+    belay_sched_opts opts = {.size = sizeof opts, .aging_ns_per_priority = DELAY_NS};
+    (void)arg;
+    open_world(&opts);
+    int64_t base_ns = bly_monotonic_ns() - 10 * DELAY_NS;
+    belay_job old = job_of(note_order, base_ns);
+    old.arg = &places[0];
+    belay_job urgent = job_of(note_order, base_ns + 3 * DELAY_NS);
+    urgent.priority = 2; /* worth 2 * DELAY_NS: not enough */
+    urgent.arg = &places[1];
+    belay_job early = job_of(note_order, base_ns + DELAY_NS);
+    early.priority = 2; /* enough */
+    early.arg = &places[2];
+    put(1, &old);
+    put(3, &early);
+    int one = belay_model_start(schedule_urgent, &urgent);
+    run_claim(claim_due());
+    run_claim(claim_due());
+    belay_model_join(one);
+    run_claim(claim_due());
+    belay_model_check(places[2] == 1 && places[0] == 2 && places[1] == 3);
+    close_world();
+}
+
+static bool is_resized = true, is_kept;
+
+#define CLAIMS(title, function, argument, bound)                                                   \
+    {                                                                                              \
+        .name = "sched/" title, .fn = function, .arg = argument, .opts = {                         \
+            .preemptions = bound,                                                                  \
+            .spurious = 1,                                                                         \
+            .stale_reads = 2                                                                       \
+        }                                                                                          \
+    }
+
+const scenario claims_scenarios[] = {
+    CLAIMS("cancel-shows-what-came-before", cancel_shows_what_came_before, NULL, 3),
+    CLAIMS("token-for-two", token_for_two, NULL, 2),
+    CLAIMS("claim-kept-by-another", claim_kept_by_another, NULL, 3),
+    CLAIMS("end-sees-both-sides", end_sees_both_sides, NULL, 3),
+    CLAIMS("await-sees-the-jobs", await_sees_the_jobs, NULL, 2),
+    CLAIMS("leader-that-leaves", leader_that_leaves, NULL, 2),
+    {.name = "sched/waiter-without-memory",
+     .fn = waiter_without_memory,
+     .opts = {.preemptions = 2, .alloc_failures = 1}},
+    CLAIMS("start-against-next", start_against_next, NULL, 3),
+    CLAIMS("ticket-sent-again", ticket_sent_again, NULL, 2),
+    CLAIMS("executor-that-is-closed", executor_that_is_closed, NULL, 1),
+    CLAIMS("running-max-is-kept", running_max_is_kept, &is_kept, 2),
+    CLAIMS("running-max-grows", running_max_is_kept, &is_resized, 2),
+    CLAIMS("wall-steps-under-a-waiter", wall_steps_under_a_waiter, NULL, 2),
+    CLAIMS("aging-bounds-what-overtakes", aging_bounds_what_overtakes, NULL, 3),
+    {.name = NULL},
+};
