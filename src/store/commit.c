@@ -310,7 +310,7 @@ static void checkpoint(bly_sqlite *store)
 /* One turn: commits what is there, or sleeps until there is something. False: it is time to end. */
 static bool turn(bly_sqlite *store)
 {
-    group work;
+    group work = {0};
     int64_t until_ns = BELAY_FOREVER;
     /* acquire, with the release of those who raise it: what they put on the lists is seen. */
     uint32_t seen = bly_load(&store->work, BLY_ACQUIRE);
