@@ -1,11 +1,11 @@
 /*
- * test_syscalls.c: runner and keeper when the system says no. The wrapped functions fail on the
- * call of that number, counted in each process from the moment the test sets it; the keeper, a
- * fork of the test, inherits what was set before it was made.
+ * test_syscalls.c: runner and keeper when the system says no. Calls are counted in each process;
+ * the keeper, a fork of the test, inherits what was set before it was made.
  */
 #include "../unit/proc/harness.h"
 
 #include "proc/runner_int.h"
+#include "script.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -15,39 +15,9 @@
 
 static harness h;
 
-/* Which call fails, with which errno; 0: none. */
-typedef struct fault {
-    int calls_left, error;
-    int times; /* calls that fail from then on */
-} fault;
-
-static bool fails(fault *f)
-{
-    if (f->calls_left == 0 || --f->calls_left > 0) {
-        return false;
-    }
-    f->calls_left = --f->times > 0; /* the next one too */
-    errno = f->error;
-    return true;
-}
-
 static fault in_clone, in_pidfd_open, in_epoll_ctl, in_epoll_create, in_socketpair, in_fork,
     in_openat, in_open, in_pwrite, in_fstatvfs, in_sendmsg, in_prctl, in_signalfd, in_fcntl,
     in_alloc, in_realloc, in_inotify, in_ftruncate;
-
-static void arm(fault *f, int call, int error)
-{
-    *f = (fault){.calls_left = call, .error = error, .times = 1};
-}
-
-/* Functions that the linker gives to the objects under test in place of the system's. */
-#define WRAP(result, name, parameters, arguments, f)                                               \
-    result __real_##name parameters;                                                               \
-    result __wrap_##name parameters;                                                               \
-    result __wrap_##name parameters                                                                \
-    {                                                                                              \
-        return fails(f) ? (result)-1 : __real_##name arguments;                                    \
-    }
 
 WRAP(int, pidfd_open, (pid_t pid, unsigned flags), (pid, flags), &in_pidfd_open)
 WRAP(int, epoll_ctl, (int set, int op, int fd, struct epoll_event *event), (set, op, fd, event),
