@@ -259,7 +259,7 @@ typedef struct belay_sem_metrics {
     uint64_t late_cancels;      /* cancels that came after the grant */
     uint64_t releases_refused;  /* second releases of a lease */
     uint64_t deliveries_inline; /* callbacks that the executor refused */
-    /* Time from queueing to the grant, of those granted after waiting. */
+    /* How long those waited who were granted after waiting; of callbacks to a few milliseconds. */
     int64_t wait_p50_ns;
     int64_t wait_p99_ns;
     int64_t wait_max_ns;

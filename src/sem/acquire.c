@@ -2,13 +2,13 @@
  * acquire.c: from the call to the grant, the refusal or the queue.
  *
  * An acquire first claims its lease, so that a second one with the same lease is refused. Then it
- * knocks: it takes permits from the open word, or looks under the lock whether it is granted or
- * refused at once. What remains wants to
- * wait, and prepares for that outside the lock: it reads the clock, finds the parker of its thread
- * and registers with its token. Then it takes the lock again, asks everything once more, and only
- * then queues; so permits that were released in between are seen, and so is a token that fired: its
- * function has found the lease claimed but not queued and has left the mark FIRED on it. The order
- * of the queue is the order of this second step.
+ * tries to take permits from the open word, which is all when there are some and nobody waits.
+ *
+ * Otherwise it asks under the lock. Whatever waiting may need is prepared before: it reads the
+ * clock, finds the parker of its thread and registers with its token. A token that fires in between
+ * finds the lease claimed but not queued and leaves the mark FIRED on it. Permits released in
+ * between are seen, since one hold of the lock looks for them and queues. Heads that have expired
+ * are ended first, so that they refuse nobody.
  *
  * A lease that is not queued in the end leaves its token outside the lock before the call returns.
  * From the moment a lease is queued another thread may decide it, call its callback and free it, so
@@ -33,23 +33,40 @@ static int in_use(const belay_lease *lease, bly_lease_state state)
  * Claims the lease for this acquire: 0, BELAY_EINVAL or BELAY_EBUSY. Until the claim has succeeded
  * another acquire may be writing all but the state.
  */
-static int claim(const bly_request *request)
+static inline int claim(belay_sem *sem, belay_lease *lease, uint32_t permits)
 {
-    belay_lease *lease = request->lease;
     bly_lease_state state = bly_lease_state_of(lease);
-    if (!bly_lease_is_reusable(state)) {
+    if (bly_unlikely(!bly_lease_is_reusable(state))) {
         return in_use(lease, state);
     }
-    if (!bly_lease_claim(lease, state, BLY_LEASE_CLAIMED, &state)) {
+    if (bly_unlikely(!bly_lease_claim(lease, state, BLY_LEASE_CLAIMED, &state))) {
         return BELAY_EBUSY;
     }
-    if (!bly_lease_is_itself(lease)) {
-        /* relaxed: published by the state that follows. */
-        bly_store(&lease->self, lease, BLY_RELAXED);
+    /* relaxed: both are published by the state that follows. */
+    bly_store(&lease->self, lease, BLY_RELAXED);
+    bly_store(&lease->sem, sem, BLY_RELAXED);
+    bly_write(&lease->permits, permits);
+    return 0;
+}
+
+/*
+ * All of an acquire that finds free permits and nobody waiting. BELAY_PENDING: the lease is
+ * claimed, and the rest is for the lock.
+ */
+static inline int take_at_once(belay_sem *sem, belay_lease *lease, uint32_t permits,
+                               const belay_cancel *cancel)
+{
+    if (bly_unlikely(sem == NULL || lease == NULL || permits == 0)) {
+        return BELAY_EINVAL;
     }
-    /* relaxed: as above. */
-    bly_store(&lease->sem, request->sem, BLY_RELAXED);
-    bly_write(&lease->permits, request->permits);
+    int result = claim(sem, lease, permits);
+    if (bly_unlikely(result != 0)) {
+        return result;
+    }
+    if (belay_cancel_is_fired(cancel) || !bly_fast_take(&sem->fast, permits)) {
+        return BELAY_PENDING;
+    }
+    bly_lease_enter(lease, BLY_LEASE_HELD);
     return 0;
 }
 
@@ -74,10 +91,10 @@ static int verdict_locked(const bly_request *request, bool has_fired)
 }
 
 /* Why an acquire that has to wait may not: BELAY_PENDING when it may. */
-static int obstacle_locked(const bly_request *request, int64_t now_ns)
+static int obstacle_locked(const bly_request *request)
 {
     const belay_sem *sem = request->sem;
-    if (request->deadline_ns <= now_ns) {
+    if (request->deadline_ns <= request->since_ns) {
         return BELAY_ETIMEDOUT;
     }
     if (sem->waiting >= sem->waiters_max) {
@@ -92,7 +109,7 @@ static int obstacle_locked(const bly_request *request, int64_t now_ns)
     return request->arg == NULL ? BELAY_ENOMEM : BELAY_PENDING;
 }
 
-static void take_locked(const bly_request *request, int64_t now_ns)
+static void take_locked(const bly_request *request)
 {
     belay_sem *sem = request->sem;
     bly_assert(request->permits <= sem->available);
@@ -100,16 +117,16 @@ static void take_locked(const bly_request *request, int64_t now_ns)
     if (sem->tracks_holders) {
         request->lease->mark = (uint64_t)(uintptr_t)request->site;
         sem->counts.granted_at_once++;
-        bly_holders_add_locked(sem, request->lease, now_ns);
+        bly_holders_add_locked(sem, request->lease, request->since_ns);
     }
     bly_lease_enter(request->lease, BLY_LEASE_HELD);
 }
 
-static void queue_locked(const bly_request *request, int64_t now_ns)
+static void queue_locked(const bly_request *request)
 {
     belay_sem *sem = request->sem;
     belay_lease *lease = request->lease;
-    lease->since_ns = now_ns;
+    lease->since_ns = request->since_ns;
     lease->mark = sem->tracks_holders ? (uint64_t)(uintptr_t)request->site : sem->next_place;
     lease->fn = request->fn;
     lease->arg = request->arg;
@@ -120,92 +137,74 @@ static void queue_locked(const bly_request *request, int64_t now_ns)
     sem->waiting_max = sem->waiting > sem->waiting_max ? sem->waiting : sem->waiting_max;
     bly_lease_enter(lease, BLY_LEASE_WAITING);
     if (lease->fn != NULL && request->deadline_ns != BELAY_FOREVER) {
-        bly_deadlines_add(&sem->deadlines, lease, now_ns);
+        bly_deadlines_add(&sem->deadlines, lease, request->since_ns);
         bly_sem_arm_locked(sem);
     }
 }
 
-/* The time of the first look, as far as anybody needs it; no lock is held. */
-static int64_t knock_time(const belay_sem *sem)
+/*
+ * Prepares what waiting needs and may not be done under the lock: the parker of the thread and the
+ * registration with the token. Whether the token has fired.
+ */
+static bool prepare(bly_request *request)
 {
-    /* relaxed: a hint; without it the time for which permits were short ends a little early. */
-    bool is_past_others = sem->is_unfair && bly_load(&sem->waiting, BLY_RELAXED) != 0;
-    return is_past_others ? sem->clock->now(sem->clock) : bly_holders_now(sem);
-}
-
-/* The first look. */
-static int knock(const bly_request *request)
-{
-    belay_sem *sem = request->sem;
-    bool has_fired = belay_cancel_is_fired(request->cancel);
-    if (!has_fired && bly_fast_take(&sem->fast, request->permits)) {
-        bly_lease_enter(request->lease, BLY_LEASE_HELD);
-        return 0;
+    belay_cancel *cancel = request->cancel;
+    if (request->deadline_ns == BELAY_NOW) {
+        return belay_cancel_is_fired(cancel);
     }
-    bly_pass pass;
-    bly_pass_begin_at(sem, &pass, knock_time(sem));
-    int result = verdict_locked(request, has_fired);
-    if (result == 0) {
-        take_locked(request, pass.now_ns);
-    } else {
-        bly_sem_count_locked(sem, result, BLY_SEM_NOT_READ);
-    }
-    if (result == 0 && sem->is_unfair) {
-        bly_pass_end(sem, &pass); /* what was free for the head may be no more */
-    } else {
-        bly_sem_unlock(sem);
-    }
-    return result;
-}
-
-/* The second look, and the place in the queue. */
-static int enqueue(bly_request *request)
-{
-    belay_sem *sem = request->sem;
-    belay_lease *lease = request->lease;
     if (request->fn == NULL) {
         request->arg = bly_parker_self();
         if (request->arg != NULL) {
             bly_parker_reset(request->arg);
         }
     }
-    bool has_fired = request->cancel != NULL &&
-                     bly_cancel_register(request->cancel, &lease->reg, bly_sem_on_fire) != 0;
+    return cancel != NULL &&
+           bly_cancel_register(cancel, &request->lease->reg, bly_sem_on_fire) != 0;
+}
+
+/* The time that a request comes at: exact where it pays, or where the caller sleeps anyway. */
+static int64_t arrival(const bly_request *request)
+{
+    belay_clock *clock = request->sem->clock;
+    bool is_exact =
+        request->sem->tracks_holders || (request->fn == NULL && request->deadline_ns != BELAY_NOW);
+    return is_exact ? clock->now(clock) : clock->now_coarse(clock);
+}
+
+/* The look under the lock, and the place in the queue. */
+static int ask(bly_request *request)
+{
+    belay_sem *sem = request->sem;
+    bool has_fired = prepare(request);
+    request->since_ns = arrival(request);
     bly_pass pass;
-    bly_pass_begin_at(sem, &pass, sem->clock->now(sem->clock));
-    has_fired = has_fired || bly_lease_state_of(lease) == BLY_LEASE_FIRED;
+    bly_pass_begin_at(sem, &pass, request->since_ns);
+    if (sem->passes == 0) {
+        bly_pass_serve(sem, &pass); /* heads that have expired refuse nobody */
+    }
+    has_fired = has_fired || bly_lease_state_of(request->lease) == BLY_LEASE_FIRED;
     int result = verdict_locked(request, has_fired);
     if (result == BELAY_PENDING) {
-        result = obstacle_locked(request, pass.now_ns);
+        result = obstacle_locked(request);
     }
     if (result == 0) {
-        take_locked(request, pass.now_ns);
+        take_locked(request);
     } else if (result == BELAY_PENDING) {
-        queue_locked(request, pass.now_ns);
+        queue_locked(request);
     } else {
-        bly_sem_count_locked(sem, result, pass.now_ns);
+        bly_sem_count_locked(sem, result, request->since_ns);
     }
     bly_pass_end(sem, &pass);
     if (result != BELAY_PENDING) {
-        bly_cancel_unregister(&lease->reg);
+        bly_cancel_unregister(&request->lease->reg);
     }
     return result;
 }
 
-/* An acquire up to the point where it waits: BELAY_PENDING when it does. */
+/* An acquire whose lease is claimed, up to the point where it waits: BELAY_PENDING when it does. */
 static int begin(bly_request *request)
 {
-    if (request->sem == NULL || request->lease == NULL || request->permits == 0) {
-        return BELAY_EINVAL;
-    }
-    int result = claim(request);
-    if (result != 0) {
-        return result;
-    }
-    result = knock(request);
-    if (result == BELAY_PENDING) {
-        result = enqueue(request);
-    }
+    int result = ask(request);
     if (result < 0) {
         bly_lease_enter(request->lease, BLY_LEASE_IDLE);
     }
@@ -216,14 +215,16 @@ static int begin(bly_request *request)
 static int acquire(bly_request *request)
 {
     int result = begin(request);
-    return result == BELAY_PENDING
-               ? bly_sem_wait(request->sem, request->lease, request->deadline_ns)
-               : result;
+    return result == BELAY_PENDING ? bly_sem_wait(request) : result;
 }
 
 int belay_sem_acquire(belay_sem *sem, belay_lease *lease, uint32_t permits, int64_t deadline_ns,
                       belay_cancel *cancel)
 {
+    int result = take_at_once(sem, lease, permits, cancel);
+    if (bly_likely(result != BELAY_PENDING)) {
+        return result;
+    }
     bly_request request = {.sem = sem,
                            .lease = lease,
                            .permits = permits,
@@ -236,8 +237,9 @@ int belay_sem_acquire(belay_sem *sem, belay_lease *lease, uint32_t permits, int6
 int belay_sem_acquire_async(belay_sem *sem, belay_lease *lease, uint32_t permits,
                             int64_t deadline_ns, belay_cancel *cancel, belay_sem_fn *fn, void *arg)
 {
-    if (fn == NULL) {
-        return BELAY_EINVAL;
+    int result = fn != NULL ? take_at_once(sem, lease, permits, cancel) : BELAY_EINVAL;
+    if (bly_likely(result != BELAY_PENDING)) {
+        return result;
     }
     bly_request request = {.sem = sem,
                            .lease = lease,
@@ -257,13 +259,16 @@ int belay_sem_with(belay_sem *sem, uint32_t permits, int64_t deadline_ns, belay_
         return BELAY_EINVAL;
     }
     belay_lease lease = BELAY_LEASE_INIT;
-    bly_request request = {.sem = sem,
-                           .lease = &lease,
-                           .permits = permits,
-                           .deadline_ns = deadline_ns,
-                           .cancel = cancel,
-                           .site = __builtin_return_address(0)};
-    int result = acquire(&request);
+    int result = take_at_once(sem, &lease, permits, cancel);
+    if (result == BELAY_PENDING) {
+        bly_request request = {.sem = sem,
+                               .lease = &lease,
+                               .permits = permits,
+                               .deadline_ns = deadline_ns,
+                               .cancel = cancel,
+                               .site = __builtin_return_address(0)};
+        result = acquire(&request);
+    }
     if (result != 0) {
         return result;
     }

@@ -24,16 +24,20 @@ static void time_out(belay_sem *sem, belay_lease *lease)
     bly_pass_end(sem, &pass);
 }
 
-int bly_sem_wait(belay_sem *sem, belay_lease *lease, int64_t deadline_ns)
+int bly_sem_wait(const bly_request *request)
 {
-    bly_assert(lease->fn == NULL && lease->arg != NULL);
+    belay_sem *sem = request->sem;
+    belay_lease *lease = request->lease;
+    bly_assert(request->fn == NULL && request->arg != NULL);
     while (bly_lease_state_of(lease) == BLY_LEASE_WAITING) {
-        if (bly_park(lease->arg, sem->clock, deadline_ns) == BELAY_ETIMEDOUT) {
+        if (bly_park(request->arg, sem->clock, request->deadline_ns) == BELAY_ETIMEDOUT) {
             time_out(sem, lease);
         }
     }
     bly_cancel_unregister(&lease->reg);
-    int result = bly_sem_deliver(sem, lease);
+    int64_t now_ns = sem->clock->now(sem->clock);
+    int result =
+        bly_sem_deliver(sem, lease, now_ns > request->since_ns ? now_ns - request->since_ns : 0);
     bly_deliver_run();
     return result;
 }

@@ -14,6 +14,10 @@
  * before it is empty. Equal keys stand in one slot at any time and keep the order in which they
  * were added, except that one added while theirs is spilling may pass the rest of it.
  *
+ * A slot that lies before now as a whole is emptied as it stands: the time of spilling would be
+ * spent on an order among entries that are all late. So entries come out in the order of their
+ * deadlines while the caller looks in time, and slot by slot when it comes late.
+ *
  * Adding and removing are O(1). Base never passes an entry, and an entry that is added before base,
  * by a caller whose clock reading is older, stands at base: it has expired already.
  */
@@ -123,6 +127,12 @@ static uint32_t earliest_slot(const bly_deadlines *deadlines, uint32_t *ret_leve
     return slot;
 }
 
+/* The last place in a slot of the level, counted from its first. */
+static uint64_t last_of(uint32_t level)
+{
+    return (UINT64_C(1) << level * BLY_DEADLINES_BITS) - 1;
+}
+
 belay_lease *bly_deadlines_expired(bly_deadlines *deadlines, int64_t now_ns, uint32_t *budget)
 {
     /* A reading that steps back is as good as the last one. */
@@ -141,8 +151,8 @@ belay_lease *bly_deadlines_expired(bly_deadlines *deadlines, int64_t now_ns, uin
             deadlines->base = now;
             return NULL;
         }
-        deadlines->base = start;
-        if (level > 0) {
+        if (level > 0 && now - start < last_of(level)) {
+            deadlines->base = start;
             deadlines->spilling = &deadlines->slots[level][slot];
             continue;
         }

@@ -30,9 +30,9 @@ void bly_deadlines_add(bly_deadlines *deadlines, belay_lease *lease, int64_t now
 void bly_deadlines_remove(bly_deadlines *deadlines, belay_lease *lease);
 
 /*
- * bly_deadlines_expired: takes out the first lease, by (deadline, adding), whose deadline is at or
- * before now_ns. NULL: there is none, or *budget, which falls by one for each step on the way to
- * it, has come to 0 and more may be there.
+ * bly_deadlines_expired: takes out a lease whose deadline is at or before now_ns, in the order of
+ * (deadline, adding) if each is asked for as soon as it is due. NULL: there is none, or *budget,
+ * which falls by one for each step on the way to it, has come to 0 and more may be there.
  */
 belay_lease *bly_deadlines_expired(bly_deadlines *deadlines, int64_t now_ns, uint32_t *budget);
 

@@ -119,7 +119,7 @@ static int64_t read_clock(const belay_sem *sem)
      * relaxed: a hint. Who misses a waiter that has just come does not look whether it has expired,
      * which it has not, or was not when it looked itself.
      */
-    return bly_load(&sem->waiting, BLY_RELAXED) != 0 ? sem->clock->now(sem->clock)
+    return bly_load(&sem->waiting, BLY_RELAXED) != 0 ? sem->clock->now_coarse(sem->clock)
                                                      : BLY_SEM_NOT_READ;
 }
 
@@ -201,7 +201,9 @@ static void reserve(belay_sem *sem, const bly_pass *pass, belay_lease *lease)
     sem->available -= lease->permits;
     sem->reserved += lease->permits;
     sem->counts.granted_waiting++;
-    bly_hist_add(&sem->counts.waits, (uint64_t)elapsed(pass, lease->since_ns));
+    if (lease->fn != NULL) {
+        bly_hist_add(&sem->counts.waits, (uint64_t)elapsed(pass, lease->since_ns));
+    }
     lease->since_ns = later(pass->now_ns, lease->since_ns);
     if (!sem->tracks_holders) {
         lease->mark |= (uint64_t)sem->next_turn << 32;
@@ -216,9 +218,11 @@ static void run_callback(belay_task *task)
     belay_lease *lease = bly_container(task, belay_lease, phase.task);
     belay_sem_fn *fn = lease->fn;
     void *arg = lease->arg;
-    bly_cancel_unregister(&lease->reg);
+    if (lease->reg.token != NULL) {
+        bly_cancel_unregister(&lease->reg);
+    }
     /* relaxed: written by the acquirer before the lease was queued. */
-    int result = bly_sem_deliver(bly_load(&lease->sem, BLY_RELAXED), lease);
+    int result = bly_sem_deliver(bly_load(&lease->sem, BLY_RELAXED), lease, -1);
     fn(lease, result, arg);
 }
 
@@ -248,7 +252,7 @@ void bly_pass_decide(belay_sem *sem, bly_pass *pass, belay_lease *lease, bly_lea
     if (lease->fn == NULL) {
         pass->parkers[pass->parker_count++] = lease->arg;
     } else {
-        lease->phase.task = (belay_task){.run = send_callback};
+        lease->phase.task = (belay_task){.run = sem->is_inline ? run_callback : send_callback};
         bly_deliver_push(&lease->phase.task);
     }
     bly_lease_enter(lease, outcome);
@@ -319,7 +323,7 @@ void bly_pass_end(belay_sem *sem, bly_pass *pass)
     wake(pass, clock);
 }
 
-int bly_sem_deliver(belay_sem *sem, belay_lease *lease)
+int bly_sem_deliver(belay_sem *sem, belay_lease *lease, int64_t waited_ns)
 {
     int64_t now_ns = bly_holders_now(sem);
     bly_sem_lock(sem);
@@ -329,6 +333,9 @@ int bly_sem_deliver(belay_sem *sem, belay_lease *lease)
     int result = bly_lease_result(outcome);
     if (outcome == BLY_LEASE_RESERVED) {
         sem->reserved -= lease->permits;
+        if (waited_ns >= 0) {
+            bly_hist_add(&sem->counts.waits, (uint64_t)waited_ns);
+        }
         bly_list_remove(&lease->link);
         bly_holders_add_locked(sem, lease, now_ns);
         bly_lease_enter(lease, BLY_LEASE_HELD);

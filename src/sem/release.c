@@ -23,6 +23,8 @@ int belay_lease_cancel(belay_lease *lease)
     if (lease == NULL) {
         return BELAY_EINVAL;
     }
+    /* What waits is seldom in the cache; both halves are on their way while the lock is taken. */
+    __builtin_prefetch(&lease->fn, 1);
     bly_lease_state state = bly_lease_state_of(lease);
     if (!bly_lease_is_itself(lease) || state == BLY_LEASE_IDLE || state == BLY_LEASE_CLAIMED ||
         state == BLY_LEASE_FIRED) {

@@ -52,6 +52,7 @@ static void init(belay_sem *sem, const belay_sem_opts *opts)
     sem->is_unfair = opts->unfair == 1;
     sem->tracks_holders = opts->track_holders == 1;
     sem->executor = opts->executor;
+    sem->is_inline = opts->executor == NULL || opts->executor == belay_inline();
     sem->log = opts->log;
     sem->log_arg = opts->log_arg;
     (void)snprintf(sem->name, sizeof sem->name, "%s", opts->name != NULL ? opts->name : "sem");

@@ -48,6 +48,7 @@ struct belay_sem {
     uint32_t fast;       /* atomic: the available permits, or shut: see fast.h */
     bool is_unfair;      /* constant after create */
     bool tracks_holders; /* constant after create */
+    bool is_inline;      /* constant after create: callbacks run where they were decided */
     bly_mutex lock;      /* of all that follows, but where it says otherwise */
     /* Permits; held ones are what is missing: see bly_sem_in_use_locked. */
     uint32_t capacity;
@@ -103,6 +104,7 @@ typedef struct bly_request {
     belay_cancel *cancel;
     belay_sem_fn *fn; /* NULL: the calling thread waits */
     void *arg;
+    int64_t since_ns; /* when it came to the lock */
     const void *site; /* the return address of the public call */
 } bly_request;
 
@@ -151,8 +153,9 @@ void bly_sem_give_back_locked(belay_sem *sem, uint32_t permits);
 /*
  * bly_sem_deliver: the caller of a decided lease is told now. Its state becomes HELD or ENDED, and
  * the result of its acquire is returned. The semaphore may be gone afterwards.
+ * waited_ns: how long a thread waited for it; -1 for callbacks, whose waits are known already.
  */
-int bly_sem_deliver(belay_sem *sem, belay_lease *lease);
+int bly_sem_deliver(belay_sem *sem, belay_lease *lease, int64_t waited_ns);
 
 /* bly_sem_on_fire: the function of a lease's registration with its token. */
 void bly_sem_on_fire(bly_cancel_reg *reg);
@@ -171,8 +174,8 @@ void bly_sem_count_locked(belay_sem *sem, int error, int64_t now_ns);
 
 /* blocking.c */
 
-/* bly_sem_wait: waits on this thread for the end of a lease that was queued for it. */
-int bly_sem_wait(belay_sem *sem, belay_lease *lease, int64_t deadline_ns);
+/* bly_sem_wait: waits on this thread for the end of a request that was queued for it. */
+int bly_sem_wait(const bly_request *request);
 
 /* idle.c */
 

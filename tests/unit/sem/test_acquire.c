@@ -448,18 +448,40 @@ START_TEST(who_queues_in_between_is_served_first)
 }
 END_TEST
 
-START_TEST(a_token_that_fired_after_the_first_look_refuses_without_registering)
+/* A newcomer behind a head that has expired but which no timer has ended yet. */
+static int ask_behind_an_expired_head(waiter *head, waiter *newcomer, int64_t deadline_ns)
 {
-    belay_sem_opts opts = hooked_opts(1);
-    opts.track_holders = 1; /* the first look reads the clock too, before it takes the lock */
+    belay_sem_opts opts = hooked_opts(2);
+    opts.waiters_max = 1;
     ck_assert_int_eq(belay_sem_create(&opts, &unit_sem), 0);
+    *head = unit_waiter();
+    *newcomer = unit_waiter();
     unit_hold(&held, 1);
-    token = unit_token();
-    waiter self = unit_waiter();
-    hooked_fn = fire_the_token;
-    ck_assert_int_eq(unit_ask(&self, 1, BELAY_FOREVER, token), BELAY_ECANCELED);
+    unit_queue_until(head, 2, UNIT_BEGIN_NS + 100);
+    ck_assert_int_eq(unit_ask(newcomer, 1, deadline_ns, NULL),
+                     deadline_ns == BELAY_NOW ? BELAY_EAGAIN : BELAY_EFULL);
+    hooked_now_ns = UNIT_BEGIN_NS + 200;
+    int result = unit_ask(newcomer, 1, deadline_ns, NULL);
+    unit_told(head, BELAY_ETIMEDOUT, 1);
+    return result;
+}
+
+START_TEST(an_expired_head_refuses_no_newcomer)
+{
+    waiter head, newcomer;
+    ck_assert_int_eq(ask_behind_an_expired_head(&head, &newcomer, BELAY_FOREVER), 0);
+    unit_release(&newcomer.lease);
     unit_release(&held);
-    belay_cancel_unref(token);
+    hooked_close();
+}
+END_TEST
+
+START_TEST(an_expired_head_refuses_no_try)
+{
+    waiter head, newcomer;
+    ck_assert_int_eq(ask_behind_an_expired_head(&head, &newcomer, BELAY_NOW), 0);
+    unit_release(&newcomer.lease);
+    unit_release(&held);
     hooked_close();
 }
 END_TEST
@@ -545,6 +567,6 @@ UNIT_MAIN("sem/acquire", acquire_takes_free_permits,
           a_token_that_fires_before_the_queueing_refuses_free_permits_too,
           permits_released_before_the_queueing_are_taken, a_close_before_the_queueing_refuses,
           a_resize_before_the_queueing_refuses, who_queues_in_between_is_served_first,
-          a_token_that_fired_after_the_first_look_refuses_without_registering,
+          an_expired_head_refuses_no_newcomer, an_expired_head_refuses_no_try,
           an_ended_acquire_has_left_its_token, the_first_wait_of_a_thread_without_memory_is_refused,
           with_releases_whatever_its_function_returns, with_calls_nothing_when_it_acquires_nothing)
