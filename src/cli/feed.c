@@ -279,7 +279,7 @@ void bly_feed_close(struct bly_feed *feed)
         bly_mem_free(feed->lines);
     }
     bly_pack_free(&feed->pack);
-    bly_rows_free(&feed->rows);
+    bly_rows_destroy(&feed->rows);
     bly_template_free(&feed->template);
     bly_words_free(&feed->command);
     bly_words_free(&feed->args);

@@ -211,7 +211,7 @@ static void free_group(struct bly_group *group)
     bly_mem_free(group->ends);
 }
 
-void bly_rows_free(struct bly_rows *rows)
+void bly_rows_destroy(struct bly_rows *rows)
 {
     for (size_t i = 0; i < rows->group_count; i++) {
         free_group(&rows->groups[i]);

@@ -46,7 +46,7 @@ struct bly_rows {
 };
 
 /*
- * bly_rows_add: adds a source, which is closed and freed by bly_rows_free. NULL, or why not.
+ * bly_rows_add: adds a source, which is closed and freed by bly_rows_destroy. NULL, or why not.
  * is_linked: it belongs to the group before.
  */
 const char *bly_rows_add(struct bly_rows *rows, struct bly_input *input, bool is_linked);
@@ -60,6 +60,6 @@ const char *bly_rows_colsep(struct bly_rows *rows, const char *pattern);
 /* bly_rows_next: the next row, appended to ret_row. */
 enum bly_input_result bly_rows_next(struct bly_rows *rows, struct bly_words *ret_row);
 
-void bly_rows_free(struct bly_rows *rows);
+void bly_rows_destroy(struct bly_rows *rows);
 
 #endif

@@ -57,7 +57,7 @@ void bly_close_check_locked(belay_sched *sched)
         sched->is_told = true;
         bly_wake_all_locked(sched);
     }
-    if (sched->store.live > 0 || sched->pins > 0 || sched->is_collecting ||
+    if (sched->versions.live > 0 || sched->pins > 0 || sched->is_collecting ||
         !bly_list_is_empty(&sched->waiters)) {
         return;
     }
@@ -92,9 +92,9 @@ static bly_job *take_any_locked(belay_sched *sched)
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bool takes_all = sched->how == BELAY_CLOSE_DISCARD;
-    bly_job *job = bly_store_first(&sched->store, BLY_IN_FUTURE);
+    bly_job *job = bly_versions_first(&sched->versions, BLY_IN_FUTURE);
     if (job == NULL && takes_all) {
-        job = bly_store_first(&sched->store, BLY_IN_DUE);
+        job = bly_versions_first(&sched->versions, BLY_IN_DUE);
     }
     if (job != NULL) {
         bly_unqueue_locked(sched, job);
@@ -125,7 +125,7 @@ static void bury_doomed_locked(belay_sched *sched, bly_job *job, bly_list *doome
     if (job->state == BLY_JOB_HELD) {
         bly_detach_held_locked(job);
     } else {
-        bly_store_unname(&sched->store, job);
+        bly_versions_unname(&sched->versions, job);
     }
     if (bly_bury_locked(sched, job, BLY_JOB_DROPPED, after)) {
         bly_list_push_back(doomed, &job->link);

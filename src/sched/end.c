@@ -54,9 +54,9 @@ bool bly_bury_locked(belay_sched *sched, bly_job *job, uint32_t state, bly_after
     sched->counts.replaced += state == BLY_JOB_REPLACED;
     sched->counts.dropped += state == BLY_JOB_DROPPED;
     sched->counts.missed += job->series != NULL ? job->series->missed : 0;
-    bly_discard(after, bly_store_remove(&sched->store, job));
+    bly_discard(after, bly_versions_remove(&sched->versions, job));
     void *block = NULL;
-    while ((block = bly_store_spare(&sched->store)) != NULL) {
+    while ((block = bly_versions_spare(&sched->versions)) != NULL) {
         bly_discard(after, block);
     }
     if (job->drop == NULL || (has_run_out && job->series == NULL)) {
@@ -81,7 +81,7 @@ void bly_drop_pending_locked(belay_sched *sched, bly_job *job, uint32_t state, b
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_unqueue_locked(sched, job);
-    bly_store_unname(&sched->store, job);
+    bly_versions_unname(&sched->versions, job);
     bury_and_drop_locked(sched, job, state, after);
 }
 
@@ -105,10 +105,10 @@ static void pass_id_on_locked(belay_sched *sched, bly_job *job)
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_job *held = job->other;
-    bly_store_unname(&sched->store, job);
+    bly_versions_unname(&sched->versions, job);
     if (held != NULL) {
         bly_detach_held_locked(held);
-        bly_store_name(&sched->store, held);
+        bly_versions_name(&sched->versions, held);
         bly_enter_locked(sched, held);
     }
 }

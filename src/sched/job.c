@@ -58,7 +58,7 @@ static bool is_series_valid(const belay_job *job)
     return job->missed <= BELAY_MISSED_ALL && job->late_max_ns >= 0 && job->ends_on_failure <= 1;
 }
 
-int bly_job_read(belay_job *job, const belay_job *from)
+int bly_job_copy(belay_job *job, const belay_job *from)
 {
     if (from == NULL || bly_opts_read(job, sizeof *job, from) != 0 || job->fn == NULL) {
         return BELAY_EINVAL;

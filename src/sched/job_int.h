@@ -96,8 +96,8 @@ struct bly_job {
  */
 int bly_id_read(bly_id *id, const belay_id *from, bool may_be_none, uint64_t seed);
 
-/* bly_job_read: checks a belay_job and copies it. 0 or BELAY_EINVAL. */
-int bly_job_read(belay_job *job, const belay_job *from);
+/* bly_job_copy: checks a belay_job and copies it. 0 or BELAY_EINVAL. */
+int bly_job_copy(belay_job *job, const belay_job *from);
 
 /* bly_job_create: a NEW version of the checked job; NULL when there is no memory. */
 bly_job *bly_job_create(const belay_job *job, const bly_id *id);

@@ -33,8 +33,8 @@ void bly_to_due_locked(belay_sched *sched, bly_job *job)
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     bly_assert(job->run_at_ns <= sched->last_now);
     job->claims_before = sched->claims;
-    job->due_before = bly_store_count(&sched->store, BLY_IN_DUE);
-    bly_store_queue(&sched->store, job, BLY_IN_DUE);
+    job->due_before = bly_versions_count(&sched->versions, BLY_IN_DUE);
+    bly_versions_queue(&sched->versions, job, BLY_IN_DUE);
     bly_list_push_back(&sched->due, &job->link);
 }
 
@@ -46,7 +46,7 @@ void bly_enter_locked(belay_sched *sched, bly_job *job)
     if (sched->state != BLY_OPEN && !bly_is_doomed_locked(sched, job)) {
         bly_to_due_locked(sched, job);
     } else {
-        bly_store_queue(&sched->store, job, BLY_IN_FUTURE);
+        bly_versions_queue(&sched->versions, job, BLY_IN_FUTURE);
     }
 }
 
@@ -57,14 +57,14 @@ void bly_unqueue_locked(belay_sched *sched, bly_job *job)
     if (job->where == BLY_IN_DUE) {
         bly_list_remove(&job->link);
     }
-    bly_store_unqueue(&sched->store, job);
+    bly_versions_unqueue(&sched->versions, job);
 }
 
 /* The first of the future that is not dropped by a close; NULL: none. */
 static bly_job *future_head_locked(const belay_sched *sched)
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
-    bly_job *job = bly_store_first(&sched->store, BLY_IN_FUTURE);
+    bly_job *job = bly_versions_first(&sched->versions, BLY_IN_FUTURE);
     return job == NULL || bly_is_doomed_locked(sched, job) ? NULL : job;
 }
 
@@ -75,7 +75,7 @@ int64_t bly_earliest_locked(const belay_sched *sched)
         return BELAY_FOREVER;
     }
     const bly_job *future = future_head_locked(sched);
-    const bly_job *due = bly_store_first(&sched->store, BLY_IN_DUE);
+    const bly_job *due = bly_versions_first(&sched->versions, BLY_IN_DUE);
     int64_t at = future == NULL ? BELAY_FOREVER : future->run_at_ns;
     return due != NULL && due->run_at_ns < at ? due->run_at_ns : at;
 }
@@ -87,7 +87,8 @@ bool bly_is_all_given_locked(const belay_sched *sched)
         return false;
     }
     return is_discarding_locked(sched) ||
-           (future_head_locked(sched) == NULL && bly_store_count(&sched->store, BLY_IN_DUE) == 0 &&
+           (future_head_locked(sched) == NULL &&
+            bly_versions_count(&sched->versions, BLY_IN_DUE) == 0 &&
             bly_list_is_empty(&sched->held) && bly_list_is_empty(&sched->held_owed));
 }
 
@@ -100,7 +101,7 @@ static void move_due_locked(belay_sched *sched)
         if (job == NULL || job->run_at_ns > sched->last_now) {
             return;
         }
-        bly_store_unqueue(&sched->store, job);
+        bly_versions_unqueue(&sched->versions, job);
         bly_to_due_locked(sched, job);
     }
 }
@@ -114,7 +115,7 @@ bly_job *bly_pick_locked(belay_sched *sched)
     if (sched->aging_ns != 0) {
         move_due_locked(sched);
     }
-    bly_job *due = bly_store_first(&sched->store, BLY_IN_DUE);
+    bly_job *due = bly_versions_first(&sched->versions, BLY_IN_DUE);
     bly_job *job = future_head_locked(sched);
     if (job == NULL || (due != NULL && (sched->aging_ns != 0 || bly_job_is_before(due, job)))) {
         job = due;
@@ -156,8 +157,8 @@ static void plan_started_locked(belay_sched *sched, bly_after *after)
 void bly_plan_locked(belay_sched *sched, bly_after *after)
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
-    bly_assert_deep(sched->store.live > DEEP_MAX || bly_store_is_sound(&sched->store));
-    bly_assert_debug(sched->coming <= sched->store.live);
+    bly_assert_deep(sched->versions.live > DEEP_MAX || bly_versions_is_sound(&sched->versions));
+    bly_assert_debug(sched->coming <= sched->versions.live);
     if (sched->state == BLY_CLOSED) {
         return;
     }

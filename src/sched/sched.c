@@ -141,7 +141,7 @@ int belay_sched_create(const belay_sched_opts *from, belay_sched **ret_sched)
     sched->leader_ns = BELAY_FOREVER;
     init_lists(sched);
     sched->gate = bly_gate_create(opts.clock);
-    if (sched->gate == NULL || bly_store_init(&sched->store, sched->aging_ns) != 0) {
+    if (sched->gate == NULL || bly_versions_init(&sched->versions, sched->aging_ns) != 0) {
         bly_gate_unref(sched->gate);
         bly_free(sched);
         return BELAY_ENOMEM;
@@ -174,7 +174,7 @@ int belay_sched_destroy(belay_sched *sched)
     }
     bly_mutex_destroy(&sched->lock);
     free_spares(sched);
-    bly_store_destroy(&sched->store);
+    bly_versions_destroy(&sched->versions);
     bly_gate_unref(sched->gate);
     bly_free(sched);
     return 0;
@@ -192,7 +192,7 @@ static int check_schedule_locked(const belay_sched *sched, const bly_job *old, b
     }
     const bly_job *leaves = old == NULL || old->state != BLY_JOB_RUNNING ? old : old->other;
     bool makes_room = leaves != NULL || (old != NULL && old->is_counted);
-    if (sched->store.live >= BLY_LIVE_MAX) {
+    if (sched->versions.live >= BLY_LIVE_MAX) {
         return BELAY_EFULL;
     }
     return sched->coming >= sched->pending_max && !makes_room ? BELAY_EFULL : 0;
@@ -226,14 +226,14 @@ static int admit_locked(belay_sched *sched, bly_job *old, bly_job *job, bly_afte
     job->is_counted = true;
     sched->coming++;
     sched->counts.scheduled++;
-    bly_store_add(&sched->store, job);
+    bly_versions_add(&sched->versions, job);
     if (old != NULL && old->state == BLY_JOB_RUNNING) {
         return hold_locked(sched, old, job, after);
     }
     if (old != NULL) {
         bly_drop_pending_locked(sched, old, BLY_JOB_REPLACED, after);
     }
-    bly_store_name(&sched->store, job);
+    bly_versions_name(&sched->versions, job);
     bly_enter_locked(sched, job);
     return old != NULL ? BELAY_REPLACED : 0;
 }
@@ -241,7 +241,7 @@ static int admit_locked(belay_sched *sched, bly_job *old, bly_job *job, bly_afte
 bly_job *bly_find_locked(const belay_sched *sched, const bly_id *id)
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
-    bly_job *job = bly_store_find(&sched->store, id);
+    bly_job *job = bly_versions_find(&sched->versions, id);
     return job == NULL || bly_is_doomed_locked(sched, job) ? NULL : job;
 }
 
@@ -251,7 +251,7 @@ static int store_locked(belay_sched *sched, const bly_id *id, bool no_replace, b
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
     /* First of all, since the lock may be given up for it. */
-    bool has_room = job != NULL && bly_store_grow(&sched->store, &sched->lock) == 0;
+    bool has_room = job != NULL && bly_versions_grow(&sched->versions, &sched->lock) == 0;
     bly_job *old = bly_find_locked(sched, id);
     int result = check_schedule_locked(sched, old, no_replace);
     if (result != 0 || !has_room) {
@@ -265,7 +265,7 @@ int belay_sched_schedule(belay_sched *sched, belay_id id, const belay_job *from,
 {
     belay_job checked;
     bly_id key;
-    if (sched == NULL || bly_job_read(&checked, from) != 0 ||
+    if (sched == NULL || bly_job_copy(&checked, from) != 0 ||
         bly_id_read(&key, &id, true, sched->seed) != 0) {
         return BELAY_EINVAL;
     }
@@ -330,7 +330,7 @@ int belay_sched_cancel_handle(belay_sched *sched, belay_job_handle handle)
     int result = 0;
     bly_after after = {0};
     bly_mutex_lock(&sched->lock);
-    bly_job *job = bly_slots_find(&sched->store.slots, handle);
+    bly_job *job = bly_slots_find(&sched->versions.slots, handle);
     if (job == NULL || bly_is_doomed_locked(sched, job)) {
         result = BELAY_ESTALE;
     } else if (job->state == BLY_JOB_RUNNING) {

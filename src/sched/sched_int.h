@@ -10,7 +10,7 @@
 #define BLY_SCHED_SCHED_INT_H
 
 #include "belay/sem.h"
-#include "sched/store_int.h"
+#include "sched/versions_int.h"
 #include "sync/sync.h"
 #include "time/timers.h"
 
@@ -93,12 +93,12 @@ struct belay_sched {
     uint64_t pins;           /* tickets and threads that will come back to the lock */
     bly_gate *gate;
 
-    bly_store store;
+    bly_versions versions;
     uint64_t last_version;
     uint64_t coming;    /* versions that pending_max counts */
     bly_list held;      /* HELD versions */
     bly_list held_owed; /* those of them that a closing scheduler still owes */
-    bly_list due;       /* versions in store.due, in the order in which they came there */
+    bly_list due;       /* versions in versions.due, in the order in which they came there */
     bly_list running;   /* claims, in the order of claiming */
     bly_list told;      /* those of them that a close has signalled */
     uint64_t running_count;

@@ -69,7 +69,7 @@ void bly_count_claim_locked(belay_sched *sched, const bly_job *job)
 static int64_t oldest_due_locked(const belay_sched *sched)
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
-    const bly_job *job = bly_store_first(&sched->store, BLY_IN_FUTURE);
+    const bly_job *job = bly_versions_first(&sched->versions, BLY_IN_FUTURE);
     const bly_list *link = bly_list_first(&sched->due);
     if (link != NULL) {
         const bly_job *due = bly_container(link, bly_job, link);
@@ -85,13 +85,13 @@ static int64_t oldest_due_locked(const belay_sched *sched)
 static uint64_t due_locked(const belay_sched *sched)
 {
     bly_assert_debug(bly_mutex_is_mine(&sched->lock));
-    uint32_t moved = bly_store_count(&sched->store, BLY_IN_DUE);
+    uint32_t moved = bly_versions_count(&sched->versions, BLY_IN_DUE);
     if (moved >= BLY_DUE_COUNT_MAX) {
         return BLY_DUE_COUNT_MAX;
     }
     const bly_job last = {
         .run_at_ns = sched->last_now, .priority = INT16_MIN, .version = UINT64_MAX};
-    return moved + bly_heap_count_until(&sched->store.future, bly_job_key(&last, 0),
+    return moved + bly_heap_count_until(&sched->versions.future, bly_job_key(&last, 0),
                                         BLY_DUE_COUNT_MAX - moved);
 }
 
@@ -105,9 +105,9 @@ int belay_sched_stats(belay_sched *sched, belay_sched_metrics *ret_metrics)
     bly_seen_locked(sched, now);
     belay_sched_metrics metrics = sched->counts;
     metrics.is_closing = sched->state != BLY_OPEN;
-    metrics.pending = metrics.entries =
-        bly_store_count(&sched->store, BLY_IN_FUTURE) + bly_store_count(&sched->store, BLY_IN_DUE);
-    metrics.held = sched->store.live - metrics.pending - sched->running_count;
+    metrics.pending = metrics.entries = bly_versions_count(&sched->versions, BLY_IN_FUTURE) +
+                                        bly_versions_count(&sched->versions, BLY_IN_DUE);
+    metrics.held = sched->versions.live - metrics.pending - sched->running_count;
     metrics.due = due_locked(sched);
     metrics.running = sched->running_count;
     metrics.oldest_due_ns = oldest_due_locked(sched);

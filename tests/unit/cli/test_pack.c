@@ -37,7 +37,7 @@ static const char *jobs(const char *sources, struct bly_pack_opts opts)
     }
     bly_words_free(&args);
     bly_pack_free(&pack);
-    bly_rows_free(&rows);
+    bly_rows_destroy(&rows);
     bly_template_free(&t);
     return bly_bytes_c(&text);
 }
@@ -94,7 +94,7 @@ START_TEST(a_row_that_fits_nowhere_breaks_the_input_behind_what_came_before)
     ck_assert_str_eq(bly_words_at(&pack.row, 0), "bbbbbbbbbbbbbbbbbbbb");
     bly_words_free(&args);
     bly_pack_free(&pack);
-    bly_rows_free(&rows);
+    bly_rows_destroy(&rows);
     bly_template_free(&t);
 }
 END_TEST
@@ -132,7 +132,7 @@ START_TEST(no_rows_make_no_job)
     ck_assert_int_eq(bly_pack_next(&pack, &args), BLY_INPUT_END);
     bly_words_free(&args);
     bly_pack_free(&pack);
-    bly_rows_free(&rows);
+    bly_rows_destroy(&rows);
     bly_template_free(&t);
 }
 END_TEST

@@ -20,7 +20,7 @@ static const char *all(struct bly_rows *rows)
         bly_words_clear(&row);
     }
     bly_words_free(&row);
-    bly_rows_free(rows);
+    bly_rows_destroy(rows);
     return bly_bytes_c(&text);
 }
 
@@ -94,7 +94,7 @@ START_TEST(a_bad_regular_expression_is_refused)
 {
     struct bly_rows rows = {0};
     ck_assert_ptr_nonnull(bly_rows_colsep(&rows, "("));
-    bly_rows_free(&rows);
+    bly_rows_destroy(&rows);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(there_is_a_bound_to_sources)
     struct bly_input input;
     bly_input_words(&input);
     ck_assert_ptr_nonnull(bly_rows_add(&rows, &input, false));
-    bly_rows_free(&rows);
+    bly_rows_destroy(&rows);
 }
 END_TEST
 
@@ -139,7 +139,7 @@ START_TEST(a_source_without_input_yet_makes_the_rows_wait)
     close(ends[1]);
     ck_assert_int_eq(bly_rows_next(&rows, &row), BLY_INPUT_END);
     bly_words_free(&row);
-    bly_rows_free(&rows);
+    bly_rows_destroy(&rows);
 }
 END_TEST
 
