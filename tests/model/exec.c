@@ -10,7 +10,10 @@
 #include "deliver/deliver.h"
 #include "exec/tuning.h"
 
+#include <string.h>
+
 #define JOBS_MAX    6
+#define MANY        70 /* more than a deque begins with */
 #define DEADLINE_NS 1000
 
 /* A task and what became of it. */
@@ -473,6 +476,51 @@ static void batch(void *arg)
     deque_scenario(arg, 1, 5, 4);
 }
 
+/* The deque grows and shrinks under a thief, while its indices wrap. */
+static belay_task many[MANY];
+static uint32_t taken_of_many[MANY]; /* atomic */
+
+static void take_one_of_many(belay_task *task)
+{
+    note(&taken_of_many[task - many]);
+}
+
+static void steal_two_batches(void *arg)
+{
+    belay_task *stolen[BLY_STEAL_MAX];
+    (void)arg;
+    for (int round = 0; round < 2; round++) {
+        uint32_t count = kind->steal(deque, stolen, BLY_STEAL_MAX);
+        for (uint32_t i = 0; i < count; i++) {
+            take_one_of_many(stolen[i]);
+        }
+    }
+}
+
+static void grows_under_a_thief(void *arg)
+{
+    kind = arg;
+    memset(many, 0, sizeof many);
+    memset(taken_of_many, 0, sizeof taken_of_many);
+    deque = kind->create(UINT64_MAX - MANY / 2);
+    int one = -1;
+    for (int i = 0; i < MANY; i++) {
+        one = i == MANY - 8 ? belay_model_start(steal_two_batches, NULL) : one;
+        belay_model_check(kind->push(deque, &many[i]));
+    }
+    belay_task *newest;
+    while ((newest = kind->pop(deque, kind->mark(deque) - MANY)) != NULL) {
+        take_one_of_many(newest);
+    }
+    kind->trim(deque);
+    belay_model_join(one);
+    belay_model_check(kind->size(deque) == 0);
+    for (int i = 0; i < MANY; i++) {
+        belay_model_check(bly_load(&taken_of_many[i], BLY_RELAXED) == 1);
+    }
+    kind->destroy(deque);
+}
+
 #define POOL(title, function, bound)                                                               \
     {                                                                                              \
         .name = "exec/" title, .fn = function, .opts = {.preemptions = bound, .spurious = 1 }      \
@@ -507,5 +555,6 @@ const scenario exec_scenarios[] = {
     DEQUE("two-thieves", two_thieves),
     DEQUE("three-thieves", three_thieves),
     DEQUE("batch", batch),
+    DEQUE("grows-under-a-thief", grows_under_a_thief),
     {.name = NULL},
 };
