@@ -35,6 +35,9 @@ static int store_result(bly_tx *tx, const bly_end *end)
 
 static int fail(bly_tx *tx, bly_job *job, const bly_end *end)
 {
+    if (job->cancel != 0) {
+        return bly_job_end(tx, job, BLY_JOB_CANCELED, BLY_END_CANCELED, end->code);
+    }
     job->tried++;
     job->how = end->how;
     job->code = end->code;

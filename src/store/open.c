@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define BUSY_TIMEOUT_MS 10000 /* for a shell of SQLite that holds its lock */
@@ -244,18 +243,10 @@ static void init(bly_sqlite *store, const char *path, const bly_store_opts *opts
     store->window_ns = opts->window_ns != 0 ? opts->window_ns : INT64_C(2000000);
     store->vfs = opts->vfs;
     store->lock_fd = store->bell_fd = -1;
+    bly_list_init(&store->watches);
     store->last = &store->first;
     store->end_last = &store->end_first;
     bly_files_boot(store->boot, sizeof store->boot);
-}
-
-static int open_memory(bly_sqlite *store, bly_store_error *ret_error)
-{
-    store->bell_fd = memfd_create("belay bell", MFD_CLOEXEC);
-    if (store->bell_fd < 0) {
-        return bly_problem(ret_error, BLY_PROBLEM_IO, errno, "memfd_create: %s", strerror(errno));
-    }
-    return open_locked(store, ret_error);
 }
 
 static int open_file(bly_sqlite *store, const char *path, const bly_store_opts *opts,
@@ -295,7 +286,7 @@ int bly_sqlite_open(const char *path, const bly_store_opts *opts, bly_store **re
     }
     init(store, path, opts);
     int result =
-        store->is_memory ? open_memory(store, ret_error) : open_file(store, path, opts, ret_error);
+        store->is_memory ? open_locked(store, ret_error) : open_file(store, path, opts, ret_error);
     if (result == 0 && !store->is_read_only) {
         result = bly_commit_start(store);
         if (result != 0) {

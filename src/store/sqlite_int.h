@@ -8,6 +8,7 @@
 #define BLY_STORE_SQLITE_INT_H
 
 #include "base/assert.h"
+#include "base/list.h"
 #include "base/state.h"
 #include "store/sql_int.h"
 #include "store/store.h"
@@ -76,6 +77,7 @@ struct bly_sqlite {
     /* The baton's. */
     uint32_t baton; /* atomic: 0 free, 1 held, 2 held and waited for */
     bly_conn reader;
+    bly_list watches; /* of a memory store */
 
     /* The mutex's. */
     bly_mutex mutex;

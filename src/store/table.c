@@ -35,7 +35,8 @@ static const char sessions_sql[] =
     "SELECT count(*) OVER (), id, host, pid, begun_at, slots,"
     " (SELECT count(*) FROM job WHERE job.session = session.id AND state IN (3, 4) AND state = 3),"
     " (SELECT count(*) FROM job WHERE job.session = session.id AND state IN (3, 4) AND state = 4),"
-    " (SELECT cast(group_concat(cast(queue.name AS TEXT), char(10)) AS BLOB) FROM session_queue"
+    " (SELECT cast(group_concat(cast(queue.name AS TEXT) || char(0), '') AS BLOB) FROM "
+    "session_queue"
     " JOIN queue ON queue.id = session_queue.queue WHERE session_queue.session = session.id)"
     " FROM session WHERE ended_at IS NULL ORDER BY id";
 static const char limits_sql[] =
