@@ -5,7 +5,7 @@
  * made, and a failure leaves nothing behind.
  */
 #include "base/opts.h"
-#include "exec/cpus.h"
+#include "sync/cpus.h"
 #include "exec/exec_int.h"
 
 #define SPIN_DEFAULT 20u

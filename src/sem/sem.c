@@ -20,6 +20,7 @@
 
 #include "base/opts.h"
 #include "deliver/deliver.h"
+#include "time/spin.h"
 
 #include <stdio.h>
 
@@ -89,6 +90,7 @@ int belay_sem_create(const belay_sem_opts *opts, belay_sem **ret_sem)
     bly_timer_init(&sem->timer, sem->timers, bly_sem_on_timer);
     bly_executor_attach(sem->executor, 1);
     bly_registry_add(sem);
+    bly_spin_prepare();
     *ret_sem = sem;
     return 0;
 }

@@ -49,6 +49,7 @@ struct belay_sem {
     bool is_unfair;      /* constant after create */
     bool tracks_holders; /* constant after create */
     bool is_inline;      /* constant after create: callbacks run where they were decided */
+    uint32_t looks_long; /* atomic, a hint: threads that wait had better look for longer */
     bly_mutex lock;      /* of all that follows, but where it says otherwise */
     /* Permits; held ones are what is missing: see bly_sem_in_use_locked. */
     uint32_t capacity;

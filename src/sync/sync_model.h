@@ -14,6 +14,7 @@
 #include "sync/types.h"
 
 #define BLY_WAKE_ALL UINT32_MAX
+#define BLY_SPIN_NS  INT64_C(0) /* nothing is won by looking: the explorer decides who runs */
 
 /* Plain accesses, checked for races. */
 #define bly_read(ptr) (bly_model_plain(ptr, sizeof *(ptr), false, BLY_WHERE), *(ptr))

@@ -32,6 +32,7 @@
 #define bly_write(ptr, value) ((void)(*(ptr) = (value)))
 
 #define BLY_WAKE_ALL UINT32_MAX
+#define BLY_SPIN_NS  INT64_C(6000) /* how long a thread looks before it sleeps */
 
 /* Slots of the calling thread; ours so that reaching one is a single instruction. */
 typedef struct bly_native_thread {

@@ -5,6 +5,8 @@
 #include "pool.h"
 #include "unit.h"
 
+#include <sched.h>
+
 #include <string.h>
 
 START_TEST(options_are_checked)
@@ -155,9 +157,26 @@ START_TEST(a_task_may_make_use_and_destroy_another_pool)
 }
 END_TEST
 
+START_TEST(a_pool_on_one_allowed_cpu_has_one_worker)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &all)) {
+            CPU_SET(cpu, &one);
+        }
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    belay_exec *exec = pool_of(0);
+    ck_assert_uint_eq(pool_stats(exec).workers, 1);
+    pool_end(exec);
+}
+END_TEST
+
 UNIT_MAIN("exec/exec", options_are_checked, no_options_give_a_pool_of_this_machines_size,
           a_shorter_struct_and_a_longer_one_that_ends_in_zeros_are_taken, the_name_is_copied,
           an_allocation_that_fails_at_any_point_leaves_nothing,
           a_thread_that_cannot_be_made_at_any_point_leaves_nothing_and_calls_no_hook,
           a_call_without_memory_is_refused_and_leaves_nothing,
-          a_task_may_make_use_and_destroy_another_pool)
+          a_task_may_make_use_and_destroy_another_pool, a_pool_on_one_allowed_cpu_has_one_worker)

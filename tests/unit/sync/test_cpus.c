@@ -1,16 +1,15 @@
 /*
- * test_cpus.c: the number of CPUs that a pool takes by default, from made-up machines and, once,
+ * test_cpus.c: the number of CPUs that a process may use, from made-up machines and, once,
  * from files of a folder.
  */
-#include "exec/cpus.h"
+#include "sync/cpus.h"
 
-#include "belay/exec.h"
-#include "pool.h"
+#include "base/assert.h"
+#include "belay/base.h"
 #include "sync/machine.h"
 #include "unit.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,12 +126,12 @@ START_TEST(what_cannot_be_understood_limits_nothing)
 }
 END_TEST
 
-START_TEST(there_is_at_least_one_worker_and_at_most_the_bound)
+START_TEST(there_is_at_least_one_cpu_and_at_most_the_bound)
 {
     MACHINE(0, {"/nowhere", ""});
     ck_assert_uint_eq(bly_cpus_usable(&fake), 1);
     MACHINE(100000, {"/nowhere", ""});
-    ck_assert_uint_eq(bly_cpus_usable(&fake), BELAY_EXEC_WORKERS_MAX);
+    ck_assert_uint_eq(bly_cpus_usable(&fake), BLY_CPUS_MAX);
 }
 END_TEST
 
@@ -197,23 +196,6 @@ START_TEST(a_cgroup_tree_in_a_folder_sets_the_default)
 }
 END_TEST
 
-START_TEST(a_pool_on_one_allowed_cpu_has_one_worker)
-{
-    cpu_set_t all, one;
-    CPU_ZERO(&one);
-    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
-    for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++) {
-        if (CPU_ISSET(cpu, &all)) {
-            CPU_SET(cpu, &one);
-        }
-    }
-    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
-    belay_exec *exec = pool_of(0);
-    ck_assert_uint_eq(pool_stats(exec).workers, 1);
-    pool_end(exec);
-}
-END_TEST
-
 START_TEST(this_machine_has_at_least_one_cpu)
 {
     ck_assert_uint_ge(bly_cpus_usable(&bly_cpus_of_machine), 1);
@@ -225,10 +207,9 @@ START_TEST(this_machine_has_at_least_one_cpu)
 }
 END_TEST
 
-UNIT_MAIN("exec/cpus", without_a_quota_the_affinity_counts, a_quota_is_rounded_up,
+UNIT_MAIN("sync/cpus", without_a_quota_the_affinity_counts, a_quota_is_rounded_up,
           the_smaller_of_affinity_and_quota_counts, a_group_above_may_be_the_tighter_one,
           the_older_cgroups_have_a_quota_too, what_cannot_be_understood_limits_nothing,
-          there_is_at_least_one_worker_and_at_most_the_bound,
+          there_is_at_least_one_cpu_and_at_most_the_bound,
           paths_that_are_too_long_or_too_deep_limit_nothing_and_end,
-          a_cgroup_tree_in_a_folder_sets_the_default, a_pool_on_one_allowed_cpu_has_one_worker,
-          this_machine_has_at_least_one_cpu)
+          a_cgroup_tree_in_a_folder_sets_the_default, this_machine_has_at_least_one_cpu)

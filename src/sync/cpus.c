@@ -6,9 +6,8 @@
  * the group and of every group above it. For v1 it is the line with the controller cpu, and the
  * files cpu.cfs_quota_us (negative: none) and cpu.cfs_period_us.
  */
-#include "exec/cpus.h"
+#include "sync/cpus.h"
 
-#include "exec/tuning.h"
 #include "sync/machine.h"
 #include "sync/sync.h"
 
@@ -147,5 +146,5 @@ uint32_t bly_cpus_usable(const bly_cpu_source *source)
     if (usable == 0) {
         return 1;
     }
-    return usable < BELAY_EXEC_WORKERS_MAX ? usable : BELAY_EXEC_WORKERS_MAX;
+    return usable < BLY_CPUS_MAX ? usable : BLY_CPUS_MAX;
 }

@@ -2,11 +2,13 @@
  * cpus.h: how many CPUs this process may use: what its affinity mask holds and its cgroup's quota
  * allows.
  */
-#ifndef BLY_EXEC_CPUS_H
-#define BLY_EXEC_CPUS_H
+#ifndef BLY_SYNC_CPUS_H
+#define BLY_SYNC_CPUS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define BLY_CPUS_MAX 1024u /* more are not told */
 
 /* Where the answers come from; tests have a folder of their own. */
 typedef struct bly_cpu_source {
@@ -23,8 +25,9 @@ typedef struct bly_cpu_source {
 extern const bly_cpu_source bly_cpus_of_machine;
 
 /*
- * bly_cpus_usable: max(1, min(affinity, ceil(quota))), the quota being the smallest of the cgroup
- * and all above it, in cgroup v2 and v1. What cannot be read or understood limits nothing.
+ * bly_cpus_usable: max(1, min(affinity, ceil(quota), BLY_CPUS_MAX)), the quota being the smallest
+ * of the cgroup and all above it, in cgroup v2 and v1. What cannot be read or understood limits
+ * nothing.
  */
 uint32_t bly_cpus_usable(const bly_cpu_source *source);
 
