@@ -296,8 +296,8 @@ static void checkpoint(bly_sqlite *store)
     if (bly_writer_lock(store) != 0) {
         return;
     }
-    if (store->writer.on_step != NULL) {
-        store->writer.on_step();
+    if (bly_sql_hook != NULL) {
+        bly_sql_hook();
     }
     int code = sqlite3_wal_checkpoint_v2(store->writer.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
                                          &written);

@@ -23,6 +23,18 @@
     " (job.session = ?3 AND job.state IN (3, 4))) AND (?4 IS NULL OR queue.name = ?4)"             \
     " AND (?5 IS NULL OR job.id = ?5 OR schedule.name = ?5)"
 
+/* What has ended, perhaps millions of jobs, is not looked at: each index holds live jobs alone. */
+#define LIVE                                                                                       \
+    " AND job.seq IN (SELECT seq FROM job WHERE state = 1 UNION ALL"                               \
+    " SELECT seq FROM job WHERE state = 2 AND hold = 0 UNION ALL"                                  \
+    " SELECT seq FROM job WHERE hold <> 0 AND state <= 6 UNION ALL"                                \
+    " SELECT seq FROM job WHERE state IN (3, 4) UNION ALL"                                         \
+    " SELECT seq FROM job WHERE state = 5 UNION ALL SELECT seq FROM job WHERE state = 6)"
+
+static const char live_by_seq[] =
+    "SELECT " ROW_COLUMNS FROM_JOB FILTER LIVE " AND job.seq > ?6 ORDER BY job.seq LIMIT ?7";
+static const char live_newest[] = "SELECT " ROW_COLUMNS FROM_JOB FILTER LIVE
+                                  " AND (?6 = 0 OR job.seq < ?6) ORDER BY job.seq DESC LIMIT ?7";
 static const char by_seq[] =
     "SELECT " ROW_COLUMNS FROM_JOB FILTER " AND job.seq > ?6 ORDER BY job.seq LIMIT ?7";
 static const char newest[] = "SELECT " ROW_COLUMNS FROM_JOB FILTER
@@ -149,13 +161,24 @@ static bly_rows *finish(bly_listing *self)
     return rows;
 }
 
+static const char *query_of(const bly_query *query)
+{
+    bool is_live = query->states != 0 && (query->states & ~(uint32_t)BLY_JOB_LIVE) == 0;
+    switch (query->order) {
+    case BLY_LIST_LAST_ENDED:
+        return last_ended;
+    case BLY_LIST_NEWEST:
+        return is_live ? live_newest : newest;
+    default:
+        return is_live ? live_by_seq : by_seq;
+    }
+}
+
 static int list(bly_tx *tx, void *arg)
 {
     bly_listing *self = arg;
     const bly_query *query = self->query;
-    const char *sql = query->order == BLY_LIST_NEWEST       ? newest
-                      : query->order == BLY_LIST_LAST_ENDED ? last_ended
-                                                            : by_seq;
+    const char *sql = query_of(query);
     bly_listing_begin(self);
     return self->block.failed
                ? BELAY_ENOMEM

@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+void (*bly_sql_hook)(void);
+
+static void call_hook(void)
+{
+    if (bly_sql_hook != NULL) {
+        bly_sql_hook();
+    }
+}
+
 int bly_sql_error(bly_conn *conn, int code)
 {
     if (conn->db != NULL) {
@@ -83,9 +92,7 @@ bool bly_cursor_next(bly_cursor *cursor)
     if (cursor->result != 0) {
         return false;
     }
-    if (cursor->conn->on_step != NULL) {
-        cursor->conn->on_step();
-    }
+    call_hook();
     int code = sqlite3_step(cursor->statement);
     if (code == SQLITE_ROW) {
         return true;
@@ -132,9 +139,7 @@ int bly_sql_number(bly_conn *conn, const char *sql, const bly_arg *args, size_t 
 
 int bly_sql_script(bly_conn *conn, const char *sql)
 {
-    if (conn->on_step != NULL) {
-        conn->on_step();
-    }
+    call_hook();
     int code = sqlite3_exec(conn->db, sql, NULL, NULL, NULL);
     return code == SQLITE_OK ? 0 : bly_sql_error(conn, code);
 }

@@ -25,8 +25,6 @@ typedef struct bly_conn {
     bly_sql sql[BLY_SQL_MAX]; /* open addressing by the literal's address */
     int code;                 /* SQLite's extended code of the last failure; SQLITE_OK: none */
     int system_errno;         /* errno of that failure, when it had one */
-    /* Called before each statement, for tests that kill the process there. */
-    void (*on_step)(void);
 } bly_conn;
 
 /* A value of a statement. */
@@ -45,6 +43,12 @@ typedef struct bly_arg {
 #define BLY_ARGS(...)                                                                              \
     (const bly_arg[]){__VA_ARGS__}, sizeof((const bly_arg[]){__VA_ARGS__}) / sizeof(bly_arg)
 #define BLY_NO_ARGS NULL, 0
+
+/*
+ * Called before each step of a statement and each checkpoint; NULL: nothing is. For tests, which
+ * set it before they open a store.
+ */
+extern void (*bly_sql_hook)(void);
 
 /* bly_sql_error: the result that stands for the failure of the connection's last call. */
 int bly_sql_error(bly_conn *conn, int code);
