@@ -1,6 +1,7 @@
 # What is made of the layers: libbelay (static and shared), the command, and their installation.
 
 set(BELAY_VERSION_SCRIPT ${CMAKE_SOURCE_DIR}/cmake/libbelay.map)
+set(BELAY_JOBS_VERSION_SCRIPT ${CMAKE_SOURCE_DIR}/cmake/libbelay-jobs.map)
 
 # belay_library(LAYERS...): libbelay.a and libbelay.so of the objects of those layers.
 function(belay_library)
@@ -64,6 +65,21 @@ function(belay_test_library)
         $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()
 
+# belay_jobs_library(): libbelay-jobs.so, durable jobs. It brings base and sync, which hold no state
+# that a second copy could contradict, and uses the rest of libbelay through its public headers. There
+# is no archive of it: two copies of SQLite in one process break each other's locks.
+function(belay_jobs_library)
+    add_library(belay_jobs SHARED)
+    target_link_libraries(belay_jobs PUBLIC belay_shared
+        PRIVATE bly_jobs bly_store bly_sync bly_base belay_options)
+    set_target_properties(belay_jobs PROPERTIES LINKER_LANGUAGE C
+        OUTPUT_NAME belay-jobs EXPORT_NAME jobs
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+        LINK_DEPENDS ${BELAY_JOBS_VERSION_SCRIPT})
+    target_link_options(belay_jobs PRIVATE
+        -Wl,--version-script=${BELAY_JOBS_VERSION_SCRIPT} -Wl,--no-undefined)
+endfunction()
+
 # belay_command(): the command, from src/cli and src/proc, over libbelay. It is linked with the
 # archive, for a start without the dynamic linker's work on a library of ours.
 function(belay_command)
@@ -94,7 +110,11 @@ endfunction()
 # belay_install(): libraries, headers, pkg-config files, CMake package, command, man pages.
 function(belay_install)
     install(TARGETS belay_static belay_shared belay_test EXPORT belayTargets)
-    belay_install_package(belayTargets belay belay-test)
+    if(TARGET belay_jobs)
+        install(TARGETS belay_jobs EXPORT belayTargets)
+        list(APPEND packages belay-jobs)
+    endif()
+    belay_install_package(belayTargets belay belay-test ${packages})
     if(TARGET belay)
         install(TARGETS belay)
     endif()

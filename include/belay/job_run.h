@@ -71,8 +71,8 @@ BELAY_API int belay_jobs_work(belay_jobs *jobs, belay_executor *executor, uint32
  * belay_jobs_drain: claims no more, gives back what has not started, and waits until what runs has
  * ended and been stored. When it has returned 0, belay_jobs_work may be called again; without
  * work it is 0 at once.
- * Errors: BELAY_EINVAL, BELAY_EDEADLK (from a handler of this store, or from an inline callback),
- *         BELAY_ETIMEDOUT (it goes on draining; BELAY_NOW begins it and asks).
+ * Errors: BELAY_EINVAL, BELAY_EDEADLK (from a handler of this store), BELAY_ETIMEDOUT (it goes on
+ *         draining; BELAY_NOW begins it and asks).
  */
 BELAY_API int belay_jobs_drain(belay_jobs *jobs, int64_t deadline_ns);
 
@@ -160,8 +160,9 @@ typedef struct belay_run_ending {
  * belay_run_end: the same, in detail. A handler that calls it returns BELAY_PENDING after it.
  * Take the run; exactly one call ends it. Return before it is stored: see `reported`, and
  * belay_jobs_flush. Copy what they are given.
- * Errors: BELAY_EINVAL, BELAY_ESTALE (ended before; only the handler may still ask), BELAY_ENOMEM
- *         (end: the run is still the caller's) (in this order).
+ * Errors: BELAY_EINVAL (also: it has not been started, and is not given back), BELAY_ENOMEM (end:
+ *         the run is still the caller's), BELAY_ESTALE (ended before; only the handler may still
+ *         ask) (in this order, but that a run that was not started is looked for last).
  * Context: whoever the run is lent to; never block.
  */
 BELAY_API int belay_run_done(belay_run *run, int status);
@@ -170,7 +171,7 @@ BELAY_API int belay_run_end(belay_run *run, const belay_run_ending *ending);
 /*
  * belay_jobs_flush: waits until each end given before the call is stored, and `reported` on a
  * thread of the store has returned.
- * Errors: BELAY_EINVAL, BELAY_EDEADLK (from an inline callback), BELAY_ETIMEDOUT.
+ * Errors: BELAY_EINVAL, BELAY_ETIMEDOUT. Context: any thread but from `reported`; may block.
  */
 BELAY_API int belay_jobs_flush(belay_jobs *jobs, int64_t deadline_ns);
 

@@ -81,9 +81,8 @@ BELAY_API int belay_jobs_open(const char *url, const belay_jobs_opts *opts, bela
  * NULL is allowed. Sessions and watches are ended by their owners before.
  * deadline_ns: for all of it. When reports cannot be stored by then they are lost, and their jobs
  *   run again.
- * Errors: BELAY_EBUSY (a session or watch is left), BELAY_EDEADLK (from a handler of this store, or
- *         from an inline callback), BELAY_ETIMEDOUT (a handler still runs: nothing is freed; close
- *         again) (in this order).
+ * Errors: BELAY_EDEADLK (from a handler of this store), BELAY_EBUSY (a session or watch is left),
+ *         BELAY_ETIMEDOUT (a handler still runs: nothing is freed; close again) (in this order).
  * Context: a thread that knows that no other one still calls into it; may block.
  */
 BELAY_API int belay_jobs_close(belay_jobs *jobs, int64_t deadline_ns);
@@ -120,8 +119,8 @@ BELAY_API int belay_jobs_add(belay_jobs *jobs, const belay_jobs_new *job,
 /*
  * belay_jobs_add_many: adds `count` jobs (1 to BELAY_JOBS_ADD_MAX), all or none, in this order, in
  * one transaction. ret_added: an array of `count`, or NULL.
- * key: names the call. One with a key that was committed before adds nothing and gives what that
- *   gave. NULL: a key of its own.
+ * key: names the call, so that it can be repeated when it is not known whether it was committed.
+ *   One with a key that was committed before adds nothing and gives what that gave. NULL: no name.
  * ret_bad: the index of the job that was refused; may be NULL. Errors: as belay_jobs_add.
  */
 BELAY_API int belay_jobs_add_many(belay_jobs *jobs, const belay_jobs_new *job, uint32_t count,
@@ -300,8 +299,7 @@ BELAY_API const char *belay_jobs_state_name(uint32_t state);
  * processes that died meanwhile are given back.
  * ret_rows: its row, as of belay_jobs_query; may be NULL.
  * Errors: BELAY_EINVAL, BELAY_ENOENT, BELAY_EAGAIN (BELAY_NOW was asked for; or no descriptor),
- *         BELAY_ETIMEDOUT, BELAY_EDEADLK (it would wait inside an inline callback), then those of
- *         the store.
+ *         BELAY_ETIMEDOUT, then those of the store.
  */
 BELAY_API int belay_jobs_wait(belay_jobs *jobs, const belay_jobs_ref *job, int64_t deadline_ns,
                               belay_jobs_rows **ret_rows);
