@@ -35,6 +35,7 @@ typedef struct belay_model_opts {
     uint32_t pct_depth;      /* ordering points of PCT; 0: 3 */
     uint32_t steps_max;      /* operations an execution; more is a livelock; 0: 10,000 */
     uint32_t is_quiet;       /* 1: print nothing, not even a failure */
+    uint32_t is_full;        /* 1: depth first explores a state again that it has seen before */
     uint64_t executions_max; /* 0: no bound */
     int64_t time_max_ns;     /* of the machine's clock; 0: no bound */
     uint64_t seed;           /* of random choices; 0: 1 */
@@ -44,6 +45,7 @@ typedef struct belay_model_opts {
 /* What a run found. */
 typedef struct belay_model_result {
     uint64_t executions; /* done */
+    uint64_t cut;        /* of them, those that ended in a state seen before */
     uint64_t steps;      /* operations in all of them */
     bool is_exhausted;   /* depth first: nothing within the bounds is left */
     bool has_failed;     /* the last execution failed; message and trace say how */

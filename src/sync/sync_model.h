@@ -22,6 +22,7 @@
     (bly_model_plain(ptr, sizeof *(ptr), true, BLY_WHERE), (void)(*(ptr) = (value)))
 
 typedef struct bly_mutex {
+    uint64_t past;       /* what its last holder had done and seen: the explorer's state.c */
     uint32_t holder;     /* index of the thread + 1; 0 free */
     int16_t happened[8]; /* what the last holder knew */
     int16_t visible[8];

@@ -22,6 +22,7 @@ typedef struct scenario {
 extern const scenario litmus_scenarios[];
 extern const scenario planted_scenarios[];
 extern const scenario engine_scenarios[];
+extern const scenario reduced_scenarios[];
 extern const scenario deliver_scenarios[];
 extern const scenario time_scenarios[];
 extern const scenario token_scenarios[];

@@ -4,14 +4,16 @@
  * Blocks are cut from one area and never used twice in an execution, so a block that was freed
  * stays recognisable: a shadow byte for every 16 bytes says whether they are in use. What is
  * still in use at the end is a leak. The area starts again with each execution, at the same
- * addresses, so that whatever depends on an address repeats.
+ * addresses, so that whatever depends on an address repeats. Each thread has a part of its own: an
+ * address depends on what its thread allocated before, and not on what others did meanwhile.
  */
 #include "testkit/explorer/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_SIZE  ((size_t)8 << 20)
+#define LANE_SIZE   ((size_t)4 << 20) /* of each thread */
+#define ARENA_SIZE  (LANE_SIZE * MODEL_THREADS_MAX)
 #define GRANULE     ((size_t)16)
 #define POISON      0xdd
 #define HEADER_MARK UINT64_C(0x62656c61792d6d64)
@@ -28,7 +30,7 @@ typedef struct header {
 
 static char *arena;
 static uint8_t *shadow;
-static size_t arena_used;
+static size_t lane_ends[MODEL_THREADS_MAX]; /* offsets: each lane is used up to here */
 static size_t arena_live;
 
 bool model_arena_open(void)
@@ -49,8 +51,13 @@ bool model_arena_open(void)
 
 void model_arena_reset(void)
 {
-    memset(shadow, SHADOW_NEVER, arena_used / GRANULE);
-    arena_used = 0;
+    for (unsigned i = 0; i < MODEL_THREADS_MAX; i++) {
+        size_t start = i * LANE_SIZE;
+        if (lane_ends[i] > start) {
+            memset(shadow + start / GRANULE, SHADOW_NEVER, (lane_ends[i] - start) / GRANULE);
+        }
+        lane_ends[i] = start;
+    }
     arena_live = 0;
 }
 
@@ -61,17 +68,19 @@ static size_t rounded(size_t size, size_t to)
 
 static void *cut(size_t align, size_t size)
 {
-    size_t start = rounded(arena_used + sizeof(header), align);
+    unsigned lane = model.current->index;
+    size_t used = lane_ends[lane];
+    size_t start = rounded(used + sizeof(header), align);
     size_t end = start + rounded(size > 0 ? size : 1, GRANULE);
-    if (size > ARENA_SIZE || end > ARENA_SIZE) {
-        model_fail("one execution allocated more than %zu bytes", (size_t)ARENA_SIZE);
+    if (size > LANE_SIZE || end > (lane + 1) * LANE_SIZE) {
+        model_fail("one thread allocated more than %zu bytes in one execution", LANE_SIZE);
     }
     header *head = (header *)(void *)(arena + start - sizeof(header));
     *head = (header){.mark = HEADER_MARK, .size = size, .where = model.current->where};
-    memset(shadow + arena_used / GRANULE, SHADOW_HEADER, (start - arena_used) / GRANULE);
+    memset(shadow + used / GRANULE, SHADOW_HEADER, (start - used) / GRANULE);
     memset(shadow + start / GRANULE, SHADOW_LIVE, (end - start) / GRANULE);
     memset(arena + start, 0, end - start);
-    arena_used = end;
+    lane_ends[lane] = end;
     arena_live++;
     return arena + start;
 }
@@ -102,7 +111,8 @@ static header *header_of(void *block)
 {
     header *head = (header *)(void *)((char *)block - sizeof(header));
     size_t offset = (size_t)((char *)block - arena);
-    if (offset >= arena_used || head->mark != HEADER_MARK) {
+    if (offset >= ARENA_SIZE || shadow[offset / GRANULE] == SHADOW_NEVER ||
+        head->mark != HEADER_MARK) {
         model_fail("free of %p, which is no block of this execution", block);
     }
     if (shadow[offset / GRANULE] == SHADOW_FREED) {
@@ -161,8 +171,7 @@ void model_arena_check_address(const void *ptr, const char *what)
 {
     size_t offset = (size_t)((const char *)ptr - arena);
     if (offset < ARENA_SIZE) {
-        uint8_t state = offset < arena_used ? shadow[offset / GRANULE] : SHADOW_NEVER;
-        if (state != SHADOW_LIVE) {
+        if (shadow[offset / GRANULE] != SHADOW_LIVE) {
             model_fail("use after free: %s at %s of memory that is not in use", what,
                        model.current->where);
         }
@@ -173,13 +182,23 @@ void model_arena_check_address(const void *ptr, const char *what)
     }
 }
 
+static const header *first_leak(size_t from, size_t end)
+{
+    for (size_t offset = from + sizeof(header); offset < end; offset += GRANULE) {
+        const header *head = (const header *)(const void *)(arena + offset - sizeof(header));
+        if (shadow[offset / GRANULE] == SHADOW_LIVE &&
+            shadow[offset / GRANULE - 1] == SHADOW_HEADER && head->is_kept == 0) {
+            return head;
+        }
+    }
+    return NULL;
+}
+
 size_t model_arena_leaks(size_t *ret_first_size, const char **ret_where)
 {
-    for (size_t offset = 0; arena_live > 0 && offset < arena_used; offset += GRANULE) {
-        bool begins = shadow[offset / GRANULE] == SHADOW_LIVE && offset >= sizeof(header) &&
-                      shadow[offset / GRANULE - 1] == SHADOW_HEADER;
-        const header *head = (const header *)(const void *)(arena + offset - sizeof(header));
-        if (begins && head->is_kept == 0) {
+    for (unsigned i = 0; arena_live > 0 && i < MODEL_THREADS_MAX; i++) {
+        const header *head = first_leak(i * LANE_SIZE, lane_ends[i]);
+        if (head != NULL) {
             *ret_first_size = head->size;
             *ret_where = head->where;
             break;

@@ -7,8 +7,8 @@
  * go on, or when something failed, and never switches back into an execution that is over.
  *
  * Options of a choice of thread, in this order: going on (or, when the current thread cannot, each
- * runnable thread, all free); each other runnable thread (a preemption); the thread whose deadline
- * is the earliest (a timeout: the clock jumps there); each thread on a futex (a spurious wake-up).
+ * runnable thread, all free); each other runnable thread (a preemption); each thread whose deadline
+ * is the earliest (a timeout: the clock jumps there). A spurious wake-up is a decision of the wait.
  * A thread that yielded is runnable again only after another has stepped, or nobody else can.
  */
 #include "testkit/explorer/engine.h"
@@ -52,6 +52,14 @@ void model_fail(const char *format, ...)
     __builtin_unreachable();
 }
 
+/* Ends an execution that has come to a state seen before. */
+void model_cut(void)
+{
+    model.is_cut = true;
+    bly_fiber_switch(&model.current->fiber, &model.home);
+    __builtin_unreachable();
+}
+
 /* Decides, and writes the decision down. A single option is no decision. */
 unsigned model_decide(const model_decision *options, const uint8_t *threads)
 {
@@ -65,8 +73,12 @@ unsigned model_decide(const model_decision *options, const uint8_t *threads)
     }
     model_decision *decision = &model.decisions[model.decision_count];
     unsigned chosen;
+    bool is_fixed = threads != NULL && model.is_local;
     if (model.decision_count < model.prefix_count) {
+        is_fixed = decision->is_fixed; /* it may have turned out not to be: see model_not_local */
         chosen = decision->chosen < total ? decision->chosen : 0;
+    } else if (is_fixed) {
+        chosen = 0;
     } else if (threads != NULL) {
         chosen = model.strategy->choose_thread(model.strategy, options, threads);
     } else {
@@ -75,8 +87,13 @@ unsigned model_decide(const model_decision *options, const uint8_t *threads)
     bly_assert(chosen < total);
     *decision = *options;
     decision->chosen = (uint8_t)chosen;
+    decision->is_fixed = is_fixed;
+    model.last_local = is_fixed ? model.decision_count : UINT32_MAX;
     model.decision_count++;
     model.spent[model_decision_cost(options, chosen)]++;
+    if (threads == NULL) {
+        model_saw(chosen);
+    }
     return chosen;
 }
 
@@ -98,23 +115,24 @@ static bool has_budget(enum model_cost cost)
     return model.spent[cost] < model.budgets[cost];
 }
 
-/* The thread whose deadline comes first; the one that began to wait first among equals. */
-static model_thread *earliest_deadline(void)
+/* The threads whose deadline comes first: several where deadlines are equal. */
+static uint32_t earliest_deadlines(void)
 {
-    model_thread *earliest = NULL;
-    for (unsigned i = 0; i < model.thread_count; i++) {
-        model_thread *thread = &model.threads[i];
-        if ((model.timed & 1U << i) != 0 &&
-            (earliest == NULL || thread->until_ns < earliest->until_ns ||
-             (thread->until_ns == earliest->until_ns && thread->wait_seq < earliest->wait_seq))) {
-            earliest = thread;
+    int64_t earliest_ns = BELAY_FOREVER;
+    uint32_t earliest = 0;
+    for (uint32_t left = model.timed; left != 0; left &= left - 1) {
+        int64_t until_ns = model.threads[__builtin_ctz(left)].until_ns;
+        if (until_ns <= earliest_ns) {
+            earliest = until_ns < earliest_ns ? 0 : earliest;
+            earliest |= left & -left;
+            earliest_ns = until_ns;
         }
     }
     return earliest;
 }
 
-/* Lists who may run next; self is going on when it is runnable. */
-static model_decision list_options(uint8_t *threads)
+/* Lists who may run next; self is going on when it is runnable, unless it gives way. */
+static model_decision list_options(uint8_t *threads, bool gives_way)
 {
     model_decision options = {.kind = MODEL_KIND_THREAD};
     uint32_t self = 1U << model.current->index;
@@ -123,7 +141,7 @@ static model_decision list_options(uint8_t *threads)
     if (ready == 0 && model.timed == 0) {
         ready = model.yielded; /* all spin, and no deadline will help them */
     }
-    if ((ready & self) != 0) {
+    if ((ready & self) != 0 && !gives_way) {
         threads[count++] = (uint8_t)model.current->index;
         options.counts[MODEL_COST_FREE] = 1;
         unsigned others = collect(ready & ~self, model.current->index, threads, count);
@@ -135,12 +153,8 @@ static model_decision list_options(uint8_t *threads)
     }
     bool is_forced = count == 0;
     if (model.timed != 0 && (is_forced || has_budget(MODEL_COST_TIMEOUT))) {
-        threads[count++] = (uint8_t)earliest_deadline()->index;
-        options.counts[is_forced ? MODEL_COST_FREE : MODEL_COST_TIMEOUT]++;
-    }
-    if (count > 0 && model.on_futex != 0 && has_budget(MODEL_COST_SPURIOUS)) {
-        unsigned with = collect(model.on_futex, 0, threads, count);
-        options.counts[MODEL_COST_SPURIOUS] = (uint8_t)(with - count);
+        unsigned with = collect(earliest_deadlines(), 0, threads, count);
+        options.counts[is_forced ? MODEL_COST_FREE : MODEL_COST_TIMEOUT] = (uint8_t)(with - count);
         count = with;
     }
     return options;
@@ -166,6 +180,7 @@ static void switch_to(model_thread *next, enum model_cost cost, bool is_forced_t
         if (next->has_timed_out && next->until_ns > model.now_ns) {
             model.now_ns = next->until_ns;
         }
+        next->past = model_mix(next->past, next->has_timed_out);
         model_wake(next);
     }
     uint32_t bit = 1U << next->index;
@@ -179,14 +194,16 @@ static void switch_to(model_thread *next, enum model_cost cost, bool is_forced_t
     if (next != model.current) {
         model_thread *self = model.current;
         model.current = next;
+        model.is_local = false;
+        model.last_local = UINT32_MAX;
         bly_fiber_switch(&self->fiber, &next->fiber);
     }
 }
 
-static void choose_and_switch(void)
+static void choose_and_switch(bool gives_way)
 {
     uint8_t threads[3 * MODEL_THREADS_MAX];
-    model_decision options = list_options(threads);
+    model_decision options = list_options(threads, gives_way);
     if (model_decision_options(&options) == 0) {
         char stuck[MODEL_MESSAGE_MAX / 2] = "";
         describe_stuck(stuck, sizeof stuck);
@@ -196,6 +213,16 @@ static void choose_and_switch(void)
     model_thread *next = &model.threads[threads[chosen]];
     enum model_cost cost = model_decision_cost(&options, chosen);
     switch_to(next, cost, cost == MODEL_COST_FREE && next->state == MODEL_ON_FUTEX);
+}
+
+/* An operation that cannot take effect now: the thread is about to wait, and others may go on. */
+void model_step(const char *operation, const char *where)
+{
+    model_thread *self = model.current;
+    self->where = where;
+    self->operation = operation;
+    self->past += MODEL_STEP;
+    model.steps++;
 }
 
 void model_point_slow(const char *operation, const char *where)
@@ -212,7 +239,28 @@ void model_point_slow(const char *operation, const char *where)
         model.is_raw = was_raw;
         model.is_observing = false;
     }
-    choose_and_switch();
+    choose_and_switch(false);
+}
+
+/*
+ * A wait that ends for no reason: the thread is ready to run, at the first moment at which it could
+ * be, and who goes on is as free a choice as if it waited. Later moments are no others: until the
+ * thread runs again nobody but a wake of the same word could tell, and that wake would have ended
+ * the wait.
+ */
+bool model_wakes_for_nothing(void)
+{
+    if (!has_budget(MODEL_COST_SPURIOUS)) {
+        return false;
+    }
+    model_decision options = {.kind = MODEL_KIND_WAKE};
+    options.counts[MODEL_COST_FREE] = 1;
+    options.counts[MODEL_COST_SPURIOUS] = 1;
+    if (model_decide(&options, NULL) == 0) {
+        return false;
+    }
+    choose_and_switch(true);
+    return true;
 }
 
 void model_block(enum model_state state, const void *wait_on, int64_t until_ns)
@@ -226,10 +274,9 @@ void model_block(enum model_state state, const void *wait_on, int64_t until_ns)
     self->wait_seq = ++model.wait_seq;
     model.runnable &= ~bit;
     if (state == MODEL_ON_FUTEX) {
-        model.on_futex |= bit;
         model.timed |= until_ns != BELAY_FOREVER ? bit : 0;
     }
-    choose_and_switch();
+    choose_and_switch(false);
 }
 
 void model_wake(model_thread *thread)
@@ -239,7 +286,6 @@ void model_wake(model_thread *thread)
     thread->state = MODEL_RUNNABLE;
     thread->wait_on = NULL;
     model.timed &= ~bit;
-    model.on_futex &= ~bit;
     model.runnable |= bit;
 }
 
@@ -248,7 +294,7 @@ void model_yield(void)
     uint32_t bit = 1U << model.current->index;
     model.runnable &= ~bit;
     model.yielded |= bit;
-    choose_and_switch();
+    choose_and_switch(false);
 }
 
 /* The first function of every fiber. */
@@ -257,6 +303,7 @@ static void thread_main(void)
     model_thread *self = model.current;
     self->fn(self->arg);
     model_thread_end(self);
+    model_not_local();
     self->state = MODEL_ENDED;
     model.runnable &= ~(1U << self->index);
     bool has_others = false;
@@ -268,7 +315,7 @@ static void thread_main(void)
         has_others = has_others || other->state != MODEL_ENDED;
     }
     if (has_others) {
-        choose_and_switch();
+        choose_and_switch(false);
     }
     bly_fiber_switch(&self->fiber, &model.home);
     __builtin_unreachable();
@@ -293,6 +340,8 @@ model_thread *model_start_thread(void (*fn)(void *), void *arg)
         thread->view = model.current->view;
         model.current->view.happened[model.current->index]++;
         model.current->view.visible[model.current->index]++;
+        model_saw(thread->index);
+        thread->past = model_mix(model.current->past, thread->index);
     }
     thread->view.happened[thread->index] = 1;
     thread->view.visible[thread->index] = 1;
@@ -329,7 +378,6 @@ static void reset(void)
     model.runnable = 0;
     model.yielded = 0;
     model.timed = 0;
-    model.on_futex = 0;
     model.thread_count = 0;
     model.steps = 0;
     model.decision_count = 0;
@@ -338,7 +386,11 @@ static void reset(void)
     model.wait_seq = 0;
     model.now_ns = MODEL_START_NS;
     model.sc_fences = (model_clock){0};
+    model.fences_past = 0;
     model.has_failed = false;
+    model.is_cut = false;
+    model.is_local = false;
+    model.last_local = UINT32_MAX;
     model.invariant = NULL;
     model.is_observing = false;
     model_memory_reset();
@@ -354,6 +406,10 @@ void model_execute(void (*fn)(void *), void *arg)
     reset();
     model.current = model_start_thread(fn, arg);
     bly_fiber_switch(&model.home, &model.current->fiber);
-    check_ending();
+    if (model.is_cut) {
+        model.total_cut++;
+    } else {
+        check_ending();
+    }
     model.total_steps += model.steps;
 }

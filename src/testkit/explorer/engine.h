@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "belay/model.h"
 #include "sync/sync.h"
@@ -20,7 +21,8 @@
 #define MODEL_THREADS_MAX   8     /* the lanes of a vector clock */
 #define MODEL_DECISIONS_MAX 20000 /* an execution that decides more is a livelock */
 #define MODEL_MESSAGE_MAX   512
-#define MODEL_START_NS      INT64_C(1000000000) /* what the virtual clock shows at first */
+#define MODEL_STEP          UINT64_C(0x8d2e5ac1f0b3a697) /* what a step adds to a past: odd */
+#define MODEL_START_NS      INT64_C(1000000000)          /* what the virtual clock shows at first */
 
 /* A vector clock: for each thread, how many of its events are known. */
 typedef int16_t model_clock __attribute__((vector_size(16)));
@@ -40,10 +42,27 @@ static inline model_clock model_clock_join(model_clock a, model_clock b)
     return (a & a_is_later) | (b & ~a_is_later);
 }
 
+/* True when something in the clock is not known in the other one. */
+static inline bool model_clock_exceeds(model_clock clock, model_clock known)
+{
+    model_clock lanes = clock > known;
+    uint64_t halves[2];
+    memcpy(halves, &lanes, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
+}
+
 static inline void model_view_join(model_view *into, const model_view *from)
 {
     into->happened = model_clock_join(into->happened, from->happened);
     into->visible = model_clock_join(into->visible, from->visible);
+}
+
+/* Mixes a number into a hash of what has been so far. */
+static inline uint64_t model_mix(uint64_t past, uint64_t seen)
+{
+    uint64_t mixed = (past + UINT64_C(0x2545f4914f6cdd1d)) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ (mixed >> 32) ^ seen) * UINT64_C(0xd6e8feb86659fd93);
+    return mixed ^ (mixed >> 29);
 }
 
 enum model_state {
@@ -61,13 +80,14 @@ typedef struct model_thread {
     model_view read;     /* what it read without acquiring, for its next acquire fence */
     bly_fiber fiber;
     enum model_state state;
-    bool has_yielded;     /* not chosen until another thread has stepped */
     bool has_timed_out;   /* its wait ended by its deadline */
     bool is_owed;         /* bly_thread_create made it, and it is neither joined nor detached */
+    uint64_t past;        /* of all that it has done and seen: see state.c */
     uint32_t index;       /* its lane */
     uint32_t fence_epoch; /* of its last sequentially consistent fence */
     uint64_t wait_seq;    /* order of arrival at a futex */
     const void *wait_on;
+    const void *wants; /* the free lock that it takes when it is chosen */
     int64_t until_ns;
     const char *where; /* the source line of its current operation */
     const char *operation;
@@ -87,7 +107,13 @@ enum model_cost {
     MODEL_COST_COUNT
 };
 
-enum model_kind { MODEL_KIND_THREAD, MODEL_KIND_READ, MODEL_KIND_ALLOC, MODEL_KIND_CHOICE };
+enum model_kind {
+    MODEL_KIND_THREAD,
+    MODEL_KIND_READ,
+    MODEL_KIND_WAKE,
+    MODEL_KIND_ALLOC,
+    MODEL_KIND_CHOICE
+};
 
 /*
  * A decision: its options are numbered from 0, the free ones first, then those of the classes that
@@ -96,6 +122,7 @@ enum model_kind { MODEL_KIND_THREAD, MODEL_KIND_READ, MODEL_KIND_ALLOC, MODEL_KI
 typedef struct model_decision {
     uint8_t kind;
     uint8_t chosen;
+    bool is_fixed; /* depth first leaves it at 0: before an operation on what nobody contends for */
     uint8_t counts[MODEL_COST_COUNT]; /* options in each class */
 } model_decision;
 
@@ -113,16 +140,18 @@ typedef struct model_engine {
     /* The run: constant while it lasts. */
     const belay_model_opts *opts;
     model_strategy *strategy;
+    bool is_reducing; /* depth first, without what another execution shows as well */
+    bool has_learned; /* an object turned out to be contended for: depth first begins again */
     uint32_t budgets[MODEL_COST_COUNT]; /* options of a class that one execution may take */
     bool is_logging;
     uint64_t total_steps; /* of all its executions */
+    uint64_t total_cut;   /* executions that led to a state seen before */
 
     /* The execution. */
     model_thread *current;
     uint32_t runnable;     /* bit i: thread i is MODEL_RUNNABLE and has not yielded */
-    uint32_t yielded;      /* bit i: runnable, but yielded */
+    uint32_t yielded;      /* bit i: yielded, and may run when another thread has stepped */
     uint32_t timed;        /* bit i: waits with a deadline */
-    uint32_t on_futex;     /* bit i: waits on a futex */
     uint32_t thread_count; /* started so far, the first included */
     uint32_t steps;
     uint32_t decision_count;
@@ -131,13 +160,17 @@ typedef struct model_engine {
     uint32_t sc_epoch; /* sequentially consistent stores and fences so far */
     uint64_t wait_seq;
     int64_t now_ns;
+    uint64_t fences_past;  /* of the last sequentially consistent fence */
     model_clock sc_fences; /* what has been made visible by sequentially consistent fences */
     bool has_failed;
+    bool is_cut; /* its end has been seen before: it leads to an explored state */
     char message[MODEL_MESSAGE_MAX];
     void (*invariant)(void *); /* the scenario's, called before every operation */
     void *invariant_arg;
-    bool is_observing; /* inside the invariant: nothing is a step */
-    bool is_raw;       /* one thread alone so far, or observing: operations are plain */
+    bool is_observing;   /* inside the invariant: nothing is a step */
+    bool is_local;       /* the operation that comes is on an object that nobody contends for */
+    uint32_t last_local; /* the decision made before it; UINT32_MAX: none */
+    bool is_raw;         /* one thread alone so far, or observing: operations are plain */
 
     uintptr_t stacks_low; /* all fibers' stacks lie between: constant once open */
     uintptr_t stacks_high;
@@ -150,11 +183,14 @@ extern model_engine model;
 
 /* engine.c */
 void model_point_slow(const char *operation, const char *where);
+void model_step(const char *operation, const char *where);
 void model_block(enum model_state state, const void *wait_on, int64_t until_ns);
+bool model_wakes_for_nothing(void);
 void model_wake(model_thread *thread);
 void model_yield(void);
 model_thread *model_start_thread(void (*fn)(void *), void *arg);
 unsigned model_decide(const model_decision *options, const uint8_t *threads);
+_Noreturn void model_cut(void);
 _Noreturn void model_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void model_execute(void (*fn)(void *), void *arg);
 bool model_engine_open(void);
@@ -165,6 +201,7 @@ void model_thread_end(model_thread *thread);
 
 /* memory.c: atomics with a short history, and marked plain data. */
 void model_memory_reset(void);
+void model_memory_note_wait(const uint32_t *word);
 /* Fails when an access to memory that is being freed did not happen before. */
 void model_memory_check_free(const void *block, size_t size);
 
@@ -173,6 +210,16 @@ bool model_arena_open(void);
 void model_arena_reset(void);
 void model_arena_check_address(const void *ptr, const char *what);
 size_t model_arena_leaks(size_t *ret_first_size, const char **ret_where);
+
+/* state.c: states that have been explored. */
+bool model_states_reset(void);
+bool model_state_was_seen(void);
+
+/* contention.c: objects that threads contend for. */
+void model_contention_reset(void (*fn)(void *), void *arg);
+bool model_is_contended(const void *object);
+void model_note_contention(const void *object);
+void model_note_yield(void);
 
 /* trace.c */
 void model_log(const char *operation, const void *ptr, uint64_t value, const char *note);
@@ -207,6 +254,12 @@ static inline enum model_cost model_decision_cost(const model_decision *decision
     return (enum model_cost)cost;
 }
 
+/* model_saw: an operation of the current thread was given this answer. */
+static inline void model_saw(uint64_t answer)
+{
+    model.current->past = model_mix(model.current->past, answer);
+}
+
 /*
  * model_point: an operation of the current thread is about to take effect; another thread may run
  * first. Quick where nothing but going on is possible.
@@ -220,11 +273,28 @@ static inline void model_point(const char *operation, const char *where)
     self->where = where;
     self->operation = operation;
     model.steps++;
-    if (model.runnable != 1U << self->index ||
-        (model.timed | model.yielded | model.on_futex) != 0 || model.invariant != NULL ||
-        model.steps > model.opts->steps_max) {
+    self->past += MODEL_STEP;
+    model.last_local = UINT32_MAX;
+    if (model.runnable != 1U << self->index || (model.timed | model.yielded) != 0 ||
+        model.invariant != NULL || model.steps > model.opts->steps_max) {
         model_point_slow(operation, where);
     }
+}
+
+/* The operation that came last has told others something: depth first branches before it. */
+static inline void model_not_local(void)
+{
+    if (model.last_local != UINT32_MAX) {
+        model.decisions[model.last_local].is_fixed = false;
+    }
+}
+
+/* model_point_on: the same of an operation on an object, for which nobody may contend. */
+static inline void model_point_on(const void *object, const char *operation, const char *where)
+{
+    model.is_local = model.is_reducing && !model_is_contended(object);
+    model_point(operation, where);
+    model.is_local = false;
 }
 
 #endif

@@ -162,6 +162,7 @@ static void report_failure(const char *name, belay_model_result *result, void (*
     memcpy(best, model.decisions, count * sizeof *best);
     memcpy(message, model.message, sizeof message);
     model.strategy = model_strategy_replay();
+    model.is_reducing = false;
     count = minimise(best, count, message, fn, arg);
     model.is_logging = opts.is_quiet == 0;
     bool is_same = fails_with(best, count, message, fn, arg);
@@ -192,6 +193,15 @@ static model_strategy *strategy_of(const belay_model_opts *opts)
     }
 }
 
+/* Depth first from the start, with what is now known to be contended for. */
+static void begin_again(void)
+{
+    model.has_learned = false;
+    model.decision_count = 0;
+    model.prefix_count = 0;
+    (void)model_states_reset();
+}
+
 static void explore(const belay_model_opts *opts, belay_model_result *result, void (*fn)(void *),
                     void *arg)
 {
@@ -204,7 +214,9 @@ static void explore(const belay_model_opts *opts, belay_model_result *result, vo
             result->has_failed = true;
             return;
         }
-        if (!model.strategy->next(model.strategy)) {
+        if (model.has_learned) {
+            begin_again();
+        } else if (!model.strategy->next(model.strategy)) {
             result->is_exhausted = opts->replay == NULL;
             return;
         }
@@ -227,7 +239,7 @@ int belay_model_run(const char *name, const belay_model_opts *given, belay_model
     if (model.current != NULL) {
         return BELAY_EBUSY;
     }
-    if (!model_engine_open() || !model_arena_open()) {
+    if (!model_engine_open() || !model_arena_open() || !model_states_reset()) {
         return BELAY_ENOMEM;
     }
     model.prefix_count = 0;
@@ -238,11 +250,17 @@ int belay_model_run(const char *name, const belay_model_opts *given, belay_model
     memset(ret_result, 0, sizeof *ret_result);
     model.opts = &opts;
     model.strategy = strategy_of(&opts);
+    model.is_reducing =
+        opts.strategy == BELAY_MODEL_DFS && opts.replay == NULL && opts.is_full == 0;
+    model.has_learned = false;
+    model_contention_reset(fn, arg);
     model.total_steps = 0;
+    model.total_cut = 0;
     set_budgets(&opts);
     catch_crashes();
     explore(&opts, ret_result, fn, arg);
     ret_result->steps = model.total_steps;
+    ret_result->cut = model.total_cut;
     if (ret_result->has_failed) {
         report_failure(name, ret_result, fn, arg);
     }

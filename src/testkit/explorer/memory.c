@@ -35,12 +35,14 @@ typedef struct store {
     model_view released;    /* what a reader that acquires learns */
     model_clock first_seen; /* each thread's event of making or first reading it; NOT_SEEN */
     uint64_t value;
+    uint64_t past;     /* of the thread that made it */
     uint32_t sc_epoch; /* when it was sequentially consistent; 0: it was not */
 } store;
 
 typedef struct location {
     const void *address;
     model_clock accesses; /* the last by each thread */
+    model_clock writes;   /* of them, those that were no loads */
     uint32_t generation;  /* of the execution it belongs to */
     uint32_t newest;      /* number of the newest store; the first has 0 */
     store history[HISTORY];
@@ -126,6 +128,7 @@ static void begin_history(location *place, const void *ptr, uint64_t value)
     place->newest = 0;
     memset(&place->history[0], 0, sizeof place->history[0]);
     place->history[0].value = value;
+    place->history[0].past = value;
     memset(place->stale, 0, sizeof place->stale);
 }
 
@@ -143,6 +146,7 @@ static location *find_location(const void *ptr, unsigned size)
         }
         used_locations[location_count - 1] = place;
         memset(&place->accesses, 0, sizeof place->accesses);
+        memset(&place->writes, 0, sizeof place->writes);
         begin_history(place, ptr, value);
     } else if (place->history[place->newest & (HISTORY - 1)].value != value) {
         begin_history(place, ptr, value);
@@ -215,9 +219,29 @@ static int16_t tick(model_thread *self)
     return event;
 }
 
-static void note_access(model_thread *self, location *place)
+/* An event of its own, so that what was released before does not cover it. */
+static void note_load(model_thread *self, location *place)
 {
-    place->accesses[self->index] = self->view.happened[self->index];
+    place->accesses[self->index] = tick(self);
+}
+
+/* Before an operation: what others did there that did not happen before it contends with it. */
+static void note_contention(const model_thread *self, const location *place, bool is_load)
+{
+    if (model.is_reducing &&
+        model_clock_exceeds(is_load ? place->writes : place->accesses, self->view.happened)) {
+        model_note_contention(place->address);
+    }
+}
+
+/* Who acts on an atomic sees its newest store and, in sequentially consistent order, the last
+ * fence. */
+static void see_newest(const location *place, int order)
+{
+    model_saw(place->history[place->newest & (HISTORY - 1)].past);
+    if (order == BLY_SEQ_CST) {
+        model_saw(model.fences_past);
+    }
 }
 
 static void learn(model_thread *self, store *made, int order)
@@ -246,14 +270,20 @@ static void append_store(model_thread *self, location *place, uint64_t value, in
     *made = (store){.released = released,
                     .first_seen = NOBODY,
                     .value = value,
+                    .past = self->past,
                     .sc_epoch = order == BLY_SEQ_CST ? ++model.sc_epoch : 0};
     made->first_seen[self->index] = event;
-    note_access(self, place);
+    place->accesses[self->index] = event;
+    place->writes[self->index] = event;
 }
 
-static void enter(const char *operation, const void *ptr, const char *where)
+static void enter(const char *operation, const void *ptr, int order, const char *where)
 {
-    model_point(operation, where);
+    if (order == BLY_SEQ_CST) {
+        model_point(operation, where);
+    } else {
+        model_point_on(ptr, operation, where);
+    }
     model_arena_check_address(ptr, operation);
 }
 
@@ -266,26 +296,31 @@ static void log_access(const char *operation, const void *ptr, uint64_t value, c
 
 uint64_t bly_model_load(const void *ptr, unsigned size, int order, const char *where)
 {
-    enter("load", ptr, where);
+    enter("load", ptr, order, where);
     if (model.is_raw) {
         return raw_load(ptr, size);
     }
     model_thread *self = model.current;
     location *place = find_location(ptr, size);
+    see_newest(place, order);
+    note_contention(self, place, true);
     uint32_t number = choose_store(self, place, order);
     store *made = &place->history[number & (HISTORY - 1)];
     learn(self, made, order);
-    note_access(self, place);
+    note_load(self, place);
     log_access("load", ptr, made->value, number == place->newest ? "" : "stale");
     return made->value;
 }
 
 void bly_model_store(void *ptr, uint64_t value, unsigned size, int order, const char *where)
 {
-    enter("store", ptr, where);
+    enter("store", ptr, order, where);
     value = truncated(value, size);
     if (!model.is_raw) {
-        append_store(model.current, find_location(ptr, size), value, order, NULL);
+        location *place = find_location(ptr, size);
+        see_newest(place, order);
+        note_contention(model.current, place, false);
+        append_store(model.current, place, value, order, NULL);
     }
     raw_store(ptr, value, size);
     log_access("store", ptr, value, "");
@@ -314,6 +349,8 @@ static void replace(void *ptr, uint64_t value, unsigned size, int order)
         model_thread *self = model.current;
         location *place = find_location(ptr, size);
         store *read = &place->history[place->newest & (HISTORY - 1)];
+        see_newest(place, order);
+        note_contention(self, place, false);
         learn(self, read, order);
         append_store(self, place, value, order, read);
     }
@@ -323,7 +360,7 @@ static void replace(void *ptr, uint64_t value, unsigned size, int order)
 uint64_t bly_model_rmw(void *ptr, enum bly_model_rmw op, uint64_t operand, unsigned size, int order,
                        const char *where)
 {
-    enter("update", ptr, where);
+    enter("update", ptr, order, where);
     uint64_t old = raw_load(ptr, size);
     uint64_t value = truncated(apply(op, old, operand), size);
     replace(ptr, value, size, order);
@@ -334,7 +371,7 @@ uint64_t bly_model_rmw(void *ptr, enum bly_model_rmw op, uint64_t operand, unsig
 bool bly_model_cas(void *ptr, void *expected, uint64_t desired, unsigned size, int ok_order,
                    int fail_order, const char *where)
 {
-    enter("cas", ptr, where);
+    enter("cas", ptr, ok_order == BLY_SEQ_CST ? ok_order : fail_order, where);
     uint64_t old = raw_load(ptr, size);
     bool is_equal = old == raw_load(expected, size);
     if (is_equal) {
@@ -342,8 +379,10 @@ bool bly_model_cas(void *ptr, void *expected, uint64_t desired, unsigned size, i
     } else {
         if (!model.is_raw) {
             location *place = find_location(ptr, size);
+            see_newest(place, fail_order);
+            note_contention(model.current, place, true);
             learn(model.current, &place->history[place->newest & (HISTORY - 1)], fail_order);
-            note_access(model.current, place);
+            note_load(model.current, place);
         }
         raw_store(expected, old, size);
     }
@@ -353,7 +392,9 @@ bool bly_model_cas(void *ptr, void *expected, uint64_t desired, unsigned size, i
 
 void bly_model_fence(int order, const char *where)
 {
+    model.is_local = model.is_reducing && order != BLY_SEQ_CST && !model_is_contended(&model);
     model_point("fence", where);
+    model.is_local = false;
     if (model.is_raw) {
         return;
     }
@@ -365,6 +406,8 @@ void bly_model_fence(int order, const char *where)
         self->view.visible = model_clock_join(self->view.visible, model.sc_fences);
         model.sc_fences = self->view.visible;
         self->fence_epoch = ++model.sc_epoch;
+        model_saw(model.fences_past);
+        model.fences_past = self->past;
     }
     if (is_release(order)) {
         self->released = self->view;
@@ -425,6 +468,16 @@ void bly_model_plain(const void *ptr, unsigned size, bool is_write, const char *
     } else {
         place->reads[self->index] = event;
         place->read_where = where;
+    }
+}
+
+/* A wait on a word looks at its newest value, and learns nothing by that. */
+void model_memory_note_wait(const uint32_t *word)
+{
+    if (!model.is_raw) {
+        location *place = find_location(word, sizeof *word);
+        note_contention(model.current, place, true);
+        note_load(model.current, place);
     }
 }
 

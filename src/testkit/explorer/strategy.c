@@ -53,13 +53,23 @@ static bool is_affordable(const uint32_t *spent, enum model_cost cost)
     return cost != MODEL_COST_PREEMPT || spent[MODEL_COST_PREEMPT] < model.opts->preemptions;
 }
 
+/* Goes on with the current thread, unless all that can follow has been explored already. */
+static unsigned dfs_choose_thread(model_strategy *self, const model_decision *options,
+                                  const uint8_t *threads)
+{
+    if (model.is_reducing && model_state_was_seen()) {
+        model_cut();
+    }
+    return choose_first_thread(self, options, threads);
+}
+
 /* Moves the deepest decision that can be moved to its next option; all before it is the prefix. */
 static bool dfs_next(model_strategy *self)
 {
     (void)self;
     while (model.decision_count > 0) {
         model_decision *last = &model.decisions[model.decision_count - 1];
-        unsigned total = model_decision_options(last);
+        unsigned total = last->is_fixed ? 0 : model_decision_options(last);
         model.spent[model_decision_cost(last, last->chosen)]--;
         for (unsigned option = last->chosen + 1u; option < total; option++) {
             if (is_affordable(model.spent, model_decision_cost(last, option))) {
@@ -75,7 +85,7 @@ static bool dfs_next(model_strategy *self)
 
 model_strategy *model_strategy_dfs(void)
 {
-    static model_strategy dfs = {begin_nothing, choose_first, choose_first_thread, dfs_next};
+    static model_strategy dfs = {begin_nothing, choose_first, dfs_choose_thread, dfs_next};
     return &dfs;
 }
 

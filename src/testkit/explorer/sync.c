@@ -1,7 +1,8 @@
 /*
  * sync.c: locks, waiting, threads, slots, time and random numbers of the seam, under the explorer.
  *
- * A lock is taken in one step. There is a point before it is taken, and none before it is given
+ * A lock is taken in one step. Who wants one that is held waits for it at once: to be chosen would
+ * change nothing. There is a point before it is taken, and none before it is given
  * back: whatever another thread could do in between it can also do while the lock is held or after,
  * unless it only tries; a scenario about bly_mutex_trylock sees the lock held at the points inside
  * the critical section.
@@ -12,7 +13,10 @@
 #include <string.h>
 
 #define COARSE_LAG_NS INT64_C(1000000) /* how far the coarse clock is behind */
-#define YIELD_NS      INT64_C(1000)    /* what a turn of a spin loop takes */
+#define FUTEX_DIFFERS 1                /* the three answers to a wait on a word */
+#define FUTEX_EXPIRED 2
+#define FUTEX_WAITS   3
+#define YIELD_NS      INT64_C(1000) /* what a turn of a spin loop takes */
 
 static void (*exit_functions[BLY_LOCAL_COUNT])(void *);
 static bly_blocking_hook blocking_hook;
@@ -76,6 +80,13 @@ static void log_call(const char *operation, const void *ptr, uint64_t value)
 
 /* Locks. */
 
+static void note_contention(const bly_mutex *mutex)
+{
+    if (model.is_reducing) {
+        model_note_contention(mutex);
+    }
+}
+
 static void take(bly_mutex *mutex)
 {
     model_thread *self = model.current;
@@ -83,17 +94,39 @@ static void take(bly_mutex *mutex)
     mutex->holder = self->index + 1;
     held_count[self->index]++;
     memcpy(&known.happened, mutex->happened, sizeof known.happened);
+    if (model_clock_exceeds(known.happened, self->view.happened)) {
+        note_contention(mutex);
+    }
     memcpy(&known.visible, mutex->visible, sizeof known.visible);
     model_view_join(&self->view, &known);
+    model_saw(mutex->past);
+    mutex->past = self->past;
+    for (uint32_t left = model.runnable & ~(1U << self->index); left != 0; left &= left - 1) {
+        model_thread *other = &model.threads[__builtin_ctz(left)];
+        if (other->wants == mutex) {
+            other->state = MODEL_ON_MUTEX;
+            other->wait_on = mutex;
+            model.runnable &= ~(1U << other->index);
+        }
+    }
     log_call("lock", mutex, 0);
 }
 
 void bly_model_mutex_lock(bly_mutex *mutex, const char *where)
 {
-    model_point("lock", where);
+    model_thread *self = model.current;
     model_arena_check_address(mutex, "lock");
-    if (mutex->holder == model.current->index + 1) {
+    if (mutex->holder == self->index + 1) {
         model_fail("deadlock: lock at %s of a lock that the thread holds already", where);
+    }
+    if (mutex->holder == 0) {
+        self->wants = mutex;
+        model_point_on(mutex, "lock", where);
+        self->wants = NULL;
+        model_arena_check_address(mutex, "lock");
+    } else {
+        model_step("lock", where);
+        note_contention(mutex);
     }
     while (mutex->holder != 0) {
         model_block(MODEL_ON_MUTEX, mutex, BELAY_FOREVER);
@@ -104,9 +137,11 @@ void bly_model_mutex_lock(bly_mutex *mutex, const char *where)
 
 bool bly_model_mutex_trylock(bly_mutex *mutex, const char *where)
 {
-    model_point("trylock", where);
+    model_point_on(mutex, "trylock", where);
     model_arena_check_address(mutex, "trylock");
     if (mutex->holder != 0) {
+        model_saw(mutex->past + 1);
+        note_contention(mutex);
         log_call("trylock failed", mutex, 0);
         return false;
     }
@@ -128,6 +163,9 @@ void bly_model_mutex_unlock(bly_mutex *mutex, const char *where)
     self->view.happened[self->index]++;
     self->view.visible[self->index]++;
     mutex->holder = 0;
+    if (model.is_reducing && model_is_contended(mutex)) {
+        model_not_local();
+    }
     held_count[self->index]--;
     for (unsigned i = 0; i < model.thread_count; i++) {
         model_thread *other = &model.threads[i];
@@ -156,19 +194,57 @@ unsigned bly_locks_held(void)
 
 /* Waiting. */
 
+/* Who has waited longest on the word, of those that came after that place in the order. */
+static model_thread *first_waiter(const uint32_t *word, uint64_t after)
+{
+    model_thread *first = NULL;
+    for (unsigned i = 0; i < model.thread_count; i++) {
+        model_thread *other = &model.threads[i];
+        if (other->state == MODEL_ON_FUTEX && other->wait_on == word && other->wait_seq > after &&
+            (first == NULL || other->wait_seq < first->wait_seq)) {
+            first = other;
+        }
+    }
+    return first;
+}
+
+/* A waiter's past holds who waits there already, in order of arrival: the order of wakes. */
+static void see_queue(const uint32_t *word)
+{
+    uint64_t last_seq = 0;
+    uint64_t waiters = FUTEX_WAITS;
+    for (;;) {
+        const model_thread *next = first_waiter(word, last_seq);
+        if (next == NULL) {
+            break;
+        }
+        waiters = model_mix(waiters, next->past);
+        last_seq = next->wait_seq;
+    }
+    model_saw(waiters);
+}
+
 int bly_model_futex_wait(uint32_t *word, uint32_t expected, int64_t until_ns, const char *where)
 {
     model_point("futex wait", where);
     model_arena_check_address(word, "futex wait");
+    model_memory_note_wait(word);
     if (*word != expected) {
+        model_saw(FUTEX_DIFFERS);
         log_call("futex differs", word, *word);
         return 0;
     }
     if (until_ns <= model.now_ns) {
+        model_saw(FUTEX_EXPIRED);
         log_call("futex expired", word, *word);
         return BELAY_ETIMEDOUT;
     }
     log_call("futex wait", word, expected);
+    if (model_wakes_for_nothing()) {
+        log_call("woke for nothing", word, 0);
+        return 0;
+    }
+    see_queue(word);
     model_block(MODEL_ON_FUTEX, word, until_ns);
     log_call(model.current->has_timed_out ? "timed out" : "woke", word, 0);
     return model.current->has_timed_out ? BELAY_ETIMEDOUT : 0;
@@ -179,17 +255,12 @@ void bly_model_futex_wake(uint32_t *word, uint32_t count, const char *where)
     model_point("futex wake", where);
     log_call("futex wake", word, count);
     while (count > 0) {
-        model_thread *first = NULL;
-        for (unsigned i = 0; i < model.thread_count; i++) {
-            model_thread *other = &model.threads[i];
-            if (other->state == MODEL_ON_FUTEX && other->wait_on == word &&
-                (first == NULL || other->wait_seq < first->wait_seq)) {
-                first = other;
-            }
-        }
+        model_thread *first = first_waiter(word, 0);
         if (first == NULL) {
             return;
         }
+        model_saw(first->past);
+        first->past = model_mix(first->past, model.current->past);
         model_wake(first);
         count--;
     }
@@ -201,6 +272,8 @@ void bly_model_yield(const char *where)
     self->where = where;
     self->operation = "yield";
     model.steps++;
+    self->past += MODEL_STEP;
+    model_note_yield();
     model.now_ns += YIELD_NS;
     if (model.steps > model.opts->steps_max) {
         model_fail("livelock: more than %u operations in one execution, the last a yield at %s",
@@ -245,11 +318,14 @@ static void give_up_thread(uint32_t index, const char *where)
 static void join(uint32_t index, const char *where)
 {
     model_thread *other = &model.threads[index];
-    model_point("join", where);
-    if (other->state != MODEL_ENDED) {
+    if (other->state == MODEL_ENDED) {
+        model_point("join", where);
+    } else {
+        model_step("join", where);
         model_block(MODEL_ON_THREAD, other, BELAY_FOREVER);
     }
     model_view_join(&model.current->view, &other->view);
+    model_saw(other->past);
 }
 
 void bly_model_thread_join(bly_thread *thread, const char *where)
@@ -319,19 +395,30 @@ void bly_once_run(bly_once *once, void (*fn)(void))
 
 /* Time and random numbers. */
 
+/* What the clock says, as an answer to the current thread. */
+static int64_t read_clock(void)
+{
+    if (!model.is_observing) {
+        model_saw((uint64_t)model.now_ns);
+        model_not_local();
+    }
+    return model.now_ns;
+}
+
 int64_t bly_monotonic_ns(void)
 {
-    return model.now_ns;
+    return read_clock();
 }
 
 int64_t bly_monotonic_coarse_ns(void)
 {
+    (void)read_clock();
     return model.now_ns > COARSE_LAG_NS ? model.now_ns - COARSE_LAG_NS : 0;
 }
 
 int64_t bly_wall_ns(void)
 {
-    return INT64_C(1700000000000000000) + model.now_ns;
+    return INT64_C(1700000000000000000) + read_clock();
 }
 
 unsigned belay_model_choose(unsigned options)
