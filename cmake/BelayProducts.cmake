@@ -80,12 +80,22 @@ function(belay_jobs_library)
         -Wl,--version-script=${BELAY_JOBS_VERSION_SCRIPT} -Wl,--no-undefined)
 endfunction()
 
-# belay_command(): the command, from src/cli and src/proc, over libbelay. It is linked with the
-# archive, for a start without the dynamic linker's work on a library of ours.
+# belay_command(): the command, from src/cli and src/proc, over libbelay and libbelay-jobs. It is linked
+# with the archive and the objects, for a start without the dynamic linker's work on libraries of
+# ours; so there is one SQLite in it, as there has to be.
 function(belay_command)
     add_executable(belay)
-    target_link_libraries(belay PRIVATE bly_cli bly_proc belay_static belay_options)
+    target_link_libraries(belay PRIVATE bly_cli bly_proc bly_jobs bly_store belay_static belay_options)
     set_target_properties(belay PROPERTIES LINKER_LANGUAGE C)
+endfunction()
+
+# belay_install_service(): a worker as a systemd service of a user. The command's path in it is known
+# only when it is installed.
+function(belay_install_service)
+    install(CODE "set(BELAY_INSTALLED_COMMAND \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/belay\")
+        configure_file(\"${CMAKE_SOURCE_DIR}/systemd/belay-work.service.in\"
+            \"${CMAKE_BINARY_DIR}/belay-work.service\" @ONLY)")
+    install(FILES ${CMAKE_BINARY_DIR}/belay-work.service DESTINATION lib/systemd/user)
 endfunction()
 
 # belay_install_package(EXPORT PACKAGES...): headers, the CMake package with the targets of EXPORT, and
@@ -117,6 +127,7 @@ function(belay_install)
     belay_install_package(belayTargets belay belay-test ${packages})
     if(TARGET belay)
         install(TARGETS belay)
+        belay_install_service()
     endif()
     foreach(section 1 3 7)
         file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})

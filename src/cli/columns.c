@@ -24,7 +24,7 @@ void bly_columns_add(struct bly_columns *table, const char *from, size_t len)
 
 void bly_columns_text(struct bly_columns *table, const char *text)
 {
-    bly_columns_add(table, text, strlen(text));
+    bly_words_text(&table->cells, text);
 }
 
 /*

@@ -27,7 +27,7 @@ struct bly_columns {
 /* bly_columns_add: the next cell, row by row; the bytes of a user are escaped (bly_quote_show). */
 void bly_columns_add(struct bly_columns *table, const char *from, size_t len);
 
-/* bly_columns_text: the same for a NUL-ended text. */
+/* bly_columns_text: the same for a NUL-ended text of ours, which holds nothing to escape. */
 void bly_columns_text(struct bly_columns *table, const char *text);
 
 /*

@@ -31,6 +31,22 @@ struct bly_command {
 };
 
 extern const struct bly_command bly_command_run;
+extern const struct bly_command bly_command_add;
+extern const struct bly_command bly_command_work;
+extern const struct bly_command bly_command_with;
+extern const struct bly_command bly_command_ls;
+extern const struct bly_command bly_command_show;
+extern const struct bly_command bly_command_logs;
+extern const struct bly_command bly_command_wait;
+extern const struct bly_command bly_command_cancel;
+extern const struct bly_command bly_command_retry;
+extern const struct bly_command bly_command_edit;
+extern const struct bly_command bly_command_pause;
+extern const struct bly_command bly_command_unpause;
+extern const struct bly_command bly_command_limit;
+extern const struct bly_command bly_command_queue;
+extern const struct bly_command bly_command_stats;
+extern const struct bly_command bly_command_gc;
 extern const struct bly_command bly_command_help;
 extern const struct bly_command bly_command_version;
 extern const struct bly_command bly_command_completions;

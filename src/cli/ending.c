@@ -83,6 +83,7 @@ static void conclude(struct bly_run *run, const bly_proc_end *end)
         keep_results(engine, run->job, end);
         log_end(engine, run->job, end);
     }
+    bly_batch_end(&engine->batch, run->job, end, is_halted);
     bly_progress_clear(&engine->progress);
     leave(engine, run, end->out, end->err);
     if (!is_halted) {

@@ -44,7 +44,20 @@ static size_t ahead_max(const struct bly_engine *engine)
     if (wants_total(engine->opts)) {
         return SIZE_MAX;
     }
-    return engine->feed.lines != NULL ? AHEAD_OF_LINES_MAX : AHEAD_MAX;
+    if (engine->feed.lines != NULL) {
+        return AHEAD_OF_LINES_MAX;
+    }
+    return engine->batch.is_on && engine->accepted >= BLY_BATCH_FIRST ? BLY_BATCH_GROUP : AHEAD_MAX;
+}
+
+/* Below so many jobs more are made; in a store, many at a time. */
+static size_t ahead_min(const struct bly_engine *engine)
+{
+    size_t max = ahead_max(engine);
+    if (!engine->batch.is_on) {
+        return max;
+    }
+    return max > BLY_BATCH_GROUP ? max - BLY_BATCH_GROUP : max / 4;
 }
 
 static void on_input(int fd, uint32_t events, void *arg)
@@ -77,15 +90,53 @@ static void refuse(struct bly_engine *engine, bly_job *job, const char *why)
     bly_engine_stop(engine, BLY_SAY_OWN_ERROR);
 }
 
-static void accept(struct bly_engine *engine, bly_job *job)
+static void put(struct bly_engine *engine, bly_job *job)
+{
+    const char *why = bly_queue_put(&engine->queue, job);
+    if (why != NULL) {
+        refuse(engine, job, why);
+    }
+}
+
+/* Jobs are in the store before they are in the queue. */
+static void put_group(struct bly_engine *engine)
+{
+    struct bly_batch *batch = &engine->batch;
+    int status = bly_batch_add(batch);
+    for (size_t i = 0; i < batch->group_count; i++) {
+        if (status == 0) {
+            put(engine, batch->group[i]);
+        } else {
+            bly_job_free(batch->group[i]);
+        }
+    }
+    batch->group_count = 0;
+    if (status != 0) {
+        bly_engine_stop(engine, status);
+    }
+}
+
+static enum bly_resume_verdict find_verdict(struct bly_engine *engine, const bly_job *job)
 {
     enum bly_resume_verdict verdict =
         bly_resume_verdict(engine->opts->resume, &engine->joblog, job, &engine->text);
+    if (verdict == BLY_RESUME_RUN && engine->batch.is_on) {
+        verdict = bly_batch_verdict(&engine->batch, engine->opts->resume, job);
+    }
+    return verdict;
+}
+
+static void accept(struct bly_engine *engine, bly_job *job)
+{
+    enum bly_resume_verdict verdict = find_verdict(engine, job);
     skip_to(engine, job->seq, verdict == BLY_RESUME_SKIP);
     if (verdict == BLY_RESUME_DIFFERS) {
         refuse(engine, job,
-               "the job log has another command under this number; is it the log of another "
-               "batch? Name another --joblog, or leave --resume out");
+               engine->batch.is_on
+                   ? "the batch has another command under this number; did its input change? "
+                     "--fresh starts over, or give it another --name"
+                   : "the job log has another command under this number; is it the log of another "
+                     "batch? Name another --joblog, or leave --resume out");
         return;
     }
     if (verdict == BLY_RESUME_SKIP) {
@@ -93,17 +144,24 @@ static void accept(struct bly_engine *engine, bly_job *job)
         return;
     }
     engine->accepted++;
-    const char *why = bly_queue_put(&engine->queue, job);
-    if (why != NULL) {
-        refuse(engine, job, why);
+    if (!engine->batch.is_on) {
+        put(engine, job);
+    } else if (bly_batch_collect(&engine->batch, job)) {
+        put_group(engine);
     }
 }
 
+/* Jobs that were made and have not started. */
+static size_t waiting(const struct bly_engine *engine)
+{
+    return bly_queue_count(&engine->queue) + engine->batch.group_count;
+}
+
 /* Makes jobs until enough wait, or the input has no more for now. */
-static void feed(struct bly_engine *engine)
+static void make_jobs(struct bly_engine *engine)
 {
     while (engine->state == BLY_ENGINE_WORKING && !engine->is_fed && !engine->waits_input &&
-           bly_queue_count(&engine->queue) < ahead_max(engine)) {
+           waiting(engine) < ahead_max(engine)) {
         bly_job *job = NULL;
         switch (bly_feed_next(&engine->feed, &job)) {
         case BLY_INPUT_RECORD:
@@ -121,6 +179,16 @@ static void feed(struct bly_engine *engine)
             bly_engine_stop(engine, BLY_SAY_OWN_ERROR);
             break;
         }
+    }
+}
+
+static void feed(struct bly_engine *engine)
+{
+    if (waiting(engine) < ahead_min(engine)) {
+        make_jobs(engine);
+    }
+    if (engine->batch.group_count > 0) {
+        put_group(engine);
     }
 }
 
@@ -258,6 +326,10 @@ static void work(struct bly_engine *engine)
     }
     if (bly_printer_finish(&engine->printer) != 0) {
         bly_engine_fail_output(engine);
+    }
+    bool is_whole = engine->is_fed && engine->state == BLY_ENGINE_WORKING;
+    if (bly_batch_finish(&engine->batch, is_whole, engine->last_seq) != 0) {
+        bly_engine_stop(engine, BLY_SAY_OWN_ERROR);
     }
     if (!engine->has_status) {
         engine->status = bly_halt_all_status(&engine->tally);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "batch.h"
 #include "feed.h"
 #include "gate.h"
 #include "halt.h"
@@ -35,7 +36,8 @@ struct bly_engine {
     struct bly_queue queue;
     struct bly_printer printer;
     struct bly_joblog joblog;
-    int hold_fd; /* the lock on the job log; -1: none */
+    struct bly_batch batch; /* in a store; all zero without --name */
+    int hold_fd;            /* the lock on the job log; -1: none */
     struct bly_launch launch;
     struct bly_template tag;
     struct bly_bytes text; /* scratch */

@@ -24,9 +24,11 @@ static const char examples[] =
     "  find . -type f -print0 | belay run -0 -k sha256sum\n"
     "      hash each file, results in the order of the input\n"
     "\n"
-    "A job may run more than once: when belay or the machine dies while it runs, the next "
-    "--resume\n"
-    "runs it again. Jobs find their number in BELAY_JOB and the try in BELAY_TRY.\n";
+    "  belay add --at 02:00 backup /home; belay work\n"
+    "      store a command for two o'clock; run what is stored\n"
+    "\n"
+    "A job is run at least once: when belay or the machine dies while it runs, it runs again, by\n"
+    "the next worker or --resume. Jobs find their number in BELAY_JOB and the try in BELAY_TRY.\n";
 
 int bly_help_print(const struct bly_bytes *text)
 {

@@ -30,10 +30,12 @@ struct bly_job {
     const char *cwd;         /* NULL: the runner's; the batch's or `own_cwd` */
     char *own_cwd;
     /* how it goes */
-    uint64_t tries;          /* runs started */
-    uint32_t slot;           /* while it runs, from 1 */
-    int64_t start_wall_ns;   /* of the last run */
-    struct bly_queue *queue; /* the last that took it */
+    uint64_t tries;                /* runs started */
+    uint32_t slot;                 /* while it runs, from 1 */
+    int64_t start_wall_ns;         /* of the last run */
+    struct bly_batch_claim *claim; /* its place in a store; NULL: none */
+    uint64_t fence;                /* rises with every claim in the store; 0: none */
+    struct bly_queue *queue;       /* the last that took it */
     struct bly_permits permits;
 };
 

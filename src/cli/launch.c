@@ -15,6 +15,11 @@ static void fill_env(struct bly_words *env, const bly_job *job)
     bly_words_begin(env);
     bly_bytes_print(&env->text, "BELAY_TRY=%" PRIu64, job->tries);
     bly_words_end(env);
+    if (job->fence != 0) {
+        bly_words_begin(env);
+        bly_bytes_print(&env->text, "BELAY_FENCE=%" PRIu64, job->fence);
+        bly_words_end(env);
+    }
     bly_words_copy(env, &job->env);
 }
 

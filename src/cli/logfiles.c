@@ -83,7 +83,8 @@ int bly_logfiles_trim(int fd, int64_t max)
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from);
 }
 
-static void end_stream(int folder, uint64_t seq, int stream)
+/* Trims a file, or removes it where it is empty and that is wanted. */
+static void trim_stream(int folder, uint64_t seq, int stream, bool is_over)
 {
     char name[NAME_MAX_LEN];
     make_name(name, seq, stream);
@@ -92,7 +93,7 @@ static void end_stream(int folder, uint64_t seq, int stream)
     if (fd < 0) {
         return;
     }
-    if (fstat(fd, &stat) == 0 && stat.st_size == 0) {
+    if (is_over && fstat(fd, &stat) == 0 && stat.st_size == 0) {
         unlinkat(folder, name, 0);
     } else {
         (void)bly_logfiles_trim(fd, BLY_LOG_STREAM_MAX);
@@ -100,10 +101,16 @@ static void end_stream(int folder, uint64_t seq, int stream)
     close(fd);
 }
 
+void bly_logfiles_trim_job(int folder, uint64_t seq)
+{
+    trim_stream(folder, seq, BLY_LOG_OUT, false);
+    trim_stream(folder, seq, BLY_LOG_ERR, false);
+}
+
 void bly_logfiles_end(int folder, uint64_t seq)
 {
-    end_stream(folder, seq, BLY_LOG_OUT);
-    end_stream(folder, seq, BLY_LOG_ERR);
+    trim_stream(folder, seq, BLY_LOG_OUT, true);
+    trim_stream(folder, seq, BLY_LOG_ERR, true);
 }
 
 static int tell_hole(int64_t bytes, int to)

@@ -41,6 +41,9 @@ int bly_logfiles_read(int folder, uint64_t seq, int stream);
 /* bly_logfiles_trim: gives back what is above `max` in the middle of the file. */
 int bly_logfiles_trim(int fd, int64_t max);
 
+/* bly_logfiles_trim_job: trims both files of a job to BLY_LOG_STREAM_MAX. */
+void bly_logfiles_trim_job(int folder, uint64_t seq);
+
 /* bly_logfiles_end: the job has ended: both files are trimmed, and removed where empty. */
 void bly_logfiles_end(int folder, uint64_t seq);
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "belay/sched.h"
+
 /* Larger amounts than this are taken as this: no machine has so much of anything. */
 #define AMOUNT_MAX 1e15
 
@@ -33,6 +35,18 @@ const char *bly_number_parse(const char *text, uint64_t min, uint64_t max, uint6
     }
     *ret_value = value;
     return NULL;
+}
+
+const char *bly_number_priority(const char *text, int32_t *ret_priority)
+{
+    uint64_t number = 0;
+    bool is_negative = text[0] == '-';
+    bool has_sign = is_negative || text[0] == '+';
+    const char *why = bly_number_parse(text + (has_sign ? 1 : 0), 0, BELAY_PRIORITY_MAX, &number);
+    if (why == NULL) {
+        *ret_priority = is_negative ? -(int32_t)number : (int32_t)number;
+    }
+    return why;
 }
 
 /* Reads digits with at most one point, whatever the locale. Gives where they end; text if none. */

@@ -12,6 +12,9 @@
 /* bly_number_parse: a count from `min` to `max`, decimal digits only. */
 const char *bly_number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value);
 
+/* bly_number_priority: BELAY_PRIORITY_MIN to BELAY_PRIORITY_MAX, with a sign or without. */
+const char *bly_number_priority(const char *text, int32_t *ret_priority);
+
 /*
  * bly_number_size: bytes, with a suffix K M G T (of 1,024) or k m g t (of 1,000), decimals
  * allowed.

@@ -34,7 +34,9 @@ static int open_proc(struct bly_engine *engine)
                           .spool_dir = spool != NULL && spool[0] != '\0' ? spool : NULL,
                           .notice = bly_engine_on_notice,
                           .notice_arg = engine};
-    if (engine->hold_fd >= 0) {
+    if (engine->batch.has_live) { /* who goes on sees to what this run leaves by that one */
+        opts.live = (bly_proc_stream){.kind = BLY_PROC_FD, .fd = engine->batch.live.fd};
+    } else if (engine->hold_fd >= 0) {
         opts.live = (bly_proc_stream){.kind = BLY_PROC_FD, .fd = engine->hold_fd};
     }
     if (bly_proc_create(&opts, &engine->proc) != 0) {
@@ -99,6 +101,9 @@ int bly_engine_open(struct bly_engine *engine, char **words)
     open_gate(engine);
     int status = open_hold(engine);
     if (status == 0) {
+        status = bly_batch_prepare(&engine->batch, engine->opts);
+    }
+    if (status == 0) {
         status = open_proc(engine);
     }
     if (status == 0) {
@@ -106,6 +111,9 @@ int bly_engine_open(struct bly_engine *engine, char **words)
     }
     if (status == 0) {
         status = open_joblog(engine);
+    }
+    if (status == 0) {
+        status = bly_batch_open(&engine->batch, engine->opts, words);
     }
     if (status == 0 && engine->opts->resume == BLY_RETRY_FAILED) {
         bly_feed_open_log(&engine->feed, engine->opts, &engine->joblog);
@@ -123,6 +131,7 @@ void bly_engine_close(struct bly_engine *engine)
     bly_progress_free(&engine->progress);
     bly_printer_free(&engine->printer);
     bly_proc_destroy(engine->proc);
+    bly_batch_close(&engine->batch);
     bly_signals_close(&engine->signals);
     bly_queue_free(&engine->queue);
     bly_feed_close(&engine->feed);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "belay/job.h"
 #include "say.h"
 
 struct bly_joblog_entry bly_outcome_entry(const bly_job *job, const bly_proc_end *end,
@@ -31,6 +32,23 @@ struct bly_joblog_entry bly_outcome_entry(const bly_job *job, const bly_proc_end
         entry.signal = end->code;
     }
     return entry;
+}
+
+int bly_outcome_how(const bly_proc_end *end)
+{
+    if (end->is_timed_out) {
+        return BELAY_JOBS_HOW_TIMED_OUT;
+    }
+    switch (end->how) {
+    case BLY_PROC_EXITED:
+        return BELAY_JOBS_HOW_EXITED;
+    case BLY_PROC_SIGNALED:
+        return BELAY_JOBS_HOW_SIGNALED;
+    case BLY_PROC_LOST:
+        return BELAY_JOBS_HOW_LOST;
+    default:
+        return BELAY_JOBS_HOW_NOT_RUNNABLE;
+    }
 }
 
 /* The kernel's limit is for one word; what it takes for all words together is larger. */

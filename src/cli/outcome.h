@@ -14,6 +14,9 @@
 struct bly_joblog_entry bly_outcome_entry(const bly_job *job, const bly_proc_end *end,
                                           struct bly_bytes *text);
 
+/* bly_outcome_how: how a run ended, as stores have it: BELAY_JOBS_HOW_…. */
+int bly_outcome_how(const bly_proc_end *end);
+
 /* bly_outcome_say: says why a command was not run (not found, too long …), or was lost. */
 void bly_outcome_say(const bly_job *job, const bly_proc_end *end);
 

@@ -60,8 +60,18 @@ static uint32_t find_jobs(const struct bly_runopts *opts, uint32_t possible)
 
 static int check(const struct bly_runopts *opts)
 {
-    if (opts->resume != BLY_RESUME_NO && opts->joblog == NULL) {
-        bly_say("--resume: there is no job log to go on from; add --joblog FILE");
+    bool has_store = opts->name != NULL && !opts->is_dry && opts->resume != BLY_RETRY_FAILED;
+    if (opts->resume != BLY_RESUME_NO && opts->joblog == NULL && !has_store) {
+        bly_say("--resume: there is no job log to go on from; add --joblog FILE, or give the batch "
+                "a --name");
+        return BLY_SAY_OWN_ERROR;
+    }
+    if (opts->is_fresh && (opts->name == NULL || opts->resume != BLY_RESUME_NO)) {
+        bly_say("--fresh: it starts a batch over that has a --name, and does not go with --resume");
+        return BLY_SAY_OWN_ERROR;
+    }
+    if (opts->has_no_store && opts->name != NULL) {
+        bly_say("--no-store: a batch with a --name is kept in the store; leave one of them out");
         return BLY_SAY_OWN_ERROR;
     }
     if (opts->results != NULL && opts->mode == BLY_OUTPUT_RAW) {

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "belay/clock.h"
-#include "belay/sched.h"
 #include "duration.h"
 #include "limitspec.h"
+#include "name.h"
 #include "when.h"
+
+enum { BATCH_NAME_MAX = 190 };
 
 /* A setter of one field that takes no value, or takes the text as it is. */
 #define SETS(name, field, what)                                                                    \
@@ -41,12 +43,25 @@ SETS(set_joblog, joblog, value)
 SETS(set_resume, resume, BLY_RESUME_REST)
 SETS(set_resume_failed, resume, BLY_RESUME_FAILED)
 SETS(set_retry_failed, resume, BLY_RETRY_FAILED)
+SETS(set_fresh, is_fresh, true)
+SETS(set_no_store, has_no_store, true)
+SETS(set_store, store, value)
 SETS(set_dry, is_dry, true)
 SETS(set_trace, shows_commands_err, true)
 SETS(set_verbose, shows_commands_out, true)
 SETS(set_bar, shows_bar, true)
 SETS(set_eta, shows_eta, true)
 SETS(set_help, has_help, true)
+
+/* The store's queue of the batch has a few letters more. */
+static const char *set_name(void *target, const char *value)
+{
+    struct bly_runopts *opts = target;
+    size_t len = strlen(value);
+    opts->name = value;
+    return len > BATCH_NAME_MAX ? "a batch's name has at most 190 bytes"
+                                : bly_name_check(value, len);
+}
 
 static const char *set_nothing(void *target, const char *value)
 {
@@ -205,12 +220,7 @@ static const char *set_tries(void *target, const char *value)
 static const char *set_priority(void *target, const char *value)
 {
     struct bly_runopts *opts = target;
-    uint64_t number = 0;
-    bool is_negative = value[0] == '-';
-    const char *why =
-        bly_number_parse(value + (is_negative ? 1 : 0), 0, BELAY_PRIORITY_MAX, &number);
-    opts->priority = is_negative ? -(int32_t)number : (int32_t)number;
-    return why;
+    return bly_number_priority(value, &opts->priority);
 }
 
 static const char *add_limit(void *target, const char *value)
@@ -302,11 +312,15 @@ static const struct bly_option table[] = {
     {"progress", 0, NULL, NULL, set_eta, 0},
     {.help = "Record:"},
     {"joblog", 0, "FILE", "a line for each ended job", set_joblog, 0},
-    {"resume", 0, NULL, "run what is not in the job log", set_resume, 0},
+    {"name", 0, "NAME", "keep the batch in the store under a name", set_name, 0},
+    {"resume", 0, NULL, "run what is not done by the store or the job log", set_resume, 0},
     {"resume-failed", 0, NULL, "run that, and what failed", set_resume_failed, 0},
+    {"fresh", 0, NULL, "give an unfinished batch of the name up, and start over", set_fresh, 0},
+    {"store", 0, "FILE", "the store (default: BELAY_STORE, or belay.db in the state folder)",
+     set_store, 0},
     {"retry-failed", 0, NULL, "run what failed, by the commands in the job log", set_retry_failed,
      0},
-    {"no-store", 0, NULL, "the job log is the only record (as now)", set_nothing, 0},
+    {"no-store", 0, NULL, "the job log is the only record (as without --name)", set_no_store, 0},
     {"help", 'h', NULL, "this text", set_help, 0},
     {"will-cite", 0, NULL, NULL, set_nothing, 0},
     {"quote", 'q', NULL, NULL, set_nothing, 0},

@@ -65,6 +65,10 @@ struct bly_runopts {
     const char *results;
     const char *joblog;
     enum bly_resume resume;
+    const char *name;  /* of the batch in a store; NULL: it is in none */
+    const char *store; /* NULL: the default one */
+    bool is_fresh;     /* --fresh: an unfinished batch of the name is given up */
+    bool has_no_store; /* --no-store */
     bool is_dry;
     bool shows_commands_err; /* -t */
     bool shows_commands_out; /* -v */

@@ -1,6 +1,7 @@
 /* Tables: widths, cutting, escaping. */
 #include "unit.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/columns.h"
@@ -12,7 +13,7 @@ static void check(const char *const *cells, size_t count, size_t width_max, cons
     struct bly_columns table = {.columns = columns, .count = 3};
     struct bly_bytes to = {0};
     for (size_t i = 0; i < count; i++) {
-        bly_columns_text(&table, cells[i]);
+        bly_columns_add(&table, cells[i], strlen(cells[i]));
     }
     bly_columns_print(&table, width_max, &to);
     ck_assert_str_eq(bly_bytes_c(&to), expected);

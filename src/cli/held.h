@@ -1,0 +1,34 @@
+/*
+ * held.h: `belay with` runs its command in its own process group, with its own terminal and files.
+ * The process is forked first and held, so that nothing is forked while a store is open, and let go
+ * when the permits are there.
+ * Context: the command's only thread.
+ */
+#ifndef BLY_CLI_HELD_H
+#define BLY_CLI_HELD_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct bly_held {
+    pid_t pid;
+    int gate; /* closed: it ends; a byte: it executes */
+};
+
+/*
+ * bly_held_fork: forks the process, which keeps `live` open, also in what it executes: argv. 0, or
+ * BLY_SAY_OWN_ERROR after a message. It ends when this process does before it was let go.
+ */
+int bly_held_fork(struct bly_held *held, char *const *argv, int live);
+
+/* bly_held_drop: it is not to run: ends it and waits for that. */
+void bly_held_drop(struct bly_held *held);
+
+/*
+ * bly_held_run: lets it go and waits for its end; after timeout_ns (0: never) it gets TERM, and 10
+ * seconds later KILL. TERM and HUP to this process are passed on; INT and QUIT reach both from the
+ * terminal. Its status as a shell would have it, 124 after the timeout.
+ */
+int bly_held_run(struct bly_held *held, int64_t timeout_ns);
+
+#endif
