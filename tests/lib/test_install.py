@@ -13,6 +13,7 @@ BUILD = Path(os.environ["BELAY_BUILD"])
 CONSUMER = SOURCE / "tests/lib/consumer"
 EXPECTED = "belay 0.1.0: BELAY_ECLOSED\n"
 TIMED_OUT = "timed out at 1 ms\n"
+DURABLE = "a durable job ran\n"
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -64,6 +65,14 @@ class InstalledTree(unittest.TestCase):
         self.assertEqual(self.run_with_library(shared), TIMED_OUT)
         self.assertEqual(run(static), TIMED_OUT)
 
+    def test_durable_jobs_are_a_shared_library_of_their_own(self):
+        program = self.folder / "durable"
+        run("cc", *STRICT, CONSUMER / "durable.c",
+            *self.flags("--cflags", "--libs", package="belay-jobs"), "-o", program)
+        self.assertEqual(self.run_with_library(program), DURABLE)
+        self.assertRegex(run("readelf", "--dynamic", program), r"NEEDED.*libbelay-jobs\.so\.0\.1\]")
+        self.assertFalse((self.prefix / "lib/libbelay-jobs.a").exists())
+
     def test_a_moved_tree_still_serves_pkg_config(self):
         moved = self.folder / "moved"
         run("cp", "-a", self.prefix, moved)
@@ -78,12 +87,15 @@ class InstalledTree(unittest.TestCase):
         self.assertEqual(self.run_with_library(build / "consumer_shared"), EXPECTED)
         self.assertEqual(run(build / "consumer_test_static"), TIMED_OUT)
         self.assertEqual(self.run_with_library(build / "consumer_test_shared"), TIMED_OUT)
+        self.assertEqual(self.run_with_library(build / "consumer_jobs"), DURABLE)
 
-    def test_the_shared_library_shows_its_own_names_alone(self):
-        listing = run("nm", "--dynamic", "--defined-only", self.prefix / "lib/libbelay.so")
-        names = [line.split()[2] for line in listing.splitlines() if line.split()[1] != "A"]
-        self.assertTrue(names)
-        self.assertEqual([name for name in names if not re.match(r"belay_\w+@@BELAY_0\.1$", name)], [])
+    def test_the_shared_libraries_show_their_own_names_alone(self):
+        for library, name_of_ours in (("libbelay.so", r"belay_\w+@@BELAY_0\.1$"),
+                                      ("libbelay-jobs.so", r"belay_(jobs|run)_\w+@@BELAY_JOBS_0\.1$")):
+            listing = run("nm", "--dynamic", "--defined-only", self.prefix / "lib" / library)
+            names = [line.split()[2] for line in listing.splitlines() if line.split()[1] != "A"]
+            self.assertTrue(names)
+            self.assertEqual([name for name in names if not re.match(name_of_ours, name)], [])
 
     def test_every_public_header_is_installed(self):
         ours = {p.relative_to(SOURCE / "include") for p in (SOURCE / "include").rglob("*.h")}
