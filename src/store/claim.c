@@ -26,17 +26,20 @@ typedef struct claiming {
     uint64_t only; /* claim_one: the seq */
     bly_claim_result *result;
     bly_claimed **last;
+    uint64_t token; /* the next of those taken for this claim */
+    uint32_t tokens_left;
+    bool has_touched; /* a candidate's move may have changed another candidate */
     queue queues[QUEUES_MAX];
     uint32_t queue_count;
 } claiming;
 
-int bly_token_take(bly_tx *tx, uint64_t *ret_token)
+int bly_token_take(bly_tx *tx, uint32_t count, uint64_t *ret_first)
 {
     int64_t token = 0;
     int64_t reserved = 0;
     int result = bly_sql_number(
-        tx->conn, "UPDATE meta SET number = number + 1 WHERE name = 'token' RETURNING number",
-        BLY_NO_ARGS, &token);
+        tx->conn, "UPDATE meta SET number = number + ? WHERE name = 'token' RETURNING number",
+        BLY_ARGS(BLY_INT(count)), &token);
     if (result == 0) {
         result = bly_sql_number(tx->conn, "SELECT number FROM meta WHERE name = 'token_reserved'",
                                 BLY_NO_ARGS, &reserved);
@@ -46,7 +49,7 @@ int bly_token_take(bly_tx *tx, uint64_t *ret_token)
         result = bly_sql_run(tx->conn, "UPDATE meta SET number = ? WHERE name = 'token_reserved'",
                              BLY_ARGS(BLY_INT(token + BLY_TOKEN_BLOCK)));
     }
-    *ret_token = (uint64_t)token;
+    *ret_first = (uint64_t)token - count + 1;
     return result;
 }
 
@@ -187,29 +190,33 @@ static bool is_readable(const bly_job *job)
 static int take(bly_tx *tx, claiming *self, bly_job *job)
 {
     bly_claimed *claimed = NULL;
-    uint64_t token = 0;
     int result = bly_claim_read(tx, job, &claimed);
     if (result == BELAY_ENOENT) {
         return quarantine(tx, job);
     }
-    if (result == 0) {
-        result = bly_token_take(tx, &token);
-    }
-    job->token = token;
-    job->session = self->session;
-    if (result == 0) {
-        result = bly_job_move(tx, job, BLY_JOB_CLAIMED);
-    }
-    if (result == 0 && (self->flags & BLY_CLAIM_START) != 0) {
-        job->runs++;
-        job->start_at = tx->now_ns;
-        result = bly_job_move(tx, job, BLY_JOB_RUNNING);
+    if (result == 0 && self->tokens_left == 0) {
+        /* For all that this claim may still take; those that it does not need are passed over. */
+        self->tokens_left = self->max - self->result->count;
+        result = bly_token_take(tx, self->tokens_left, &self->token);
     }
     if (result != 0) {
         bly_claimed_free(claimed);
         return result;
     }
-    claimed->token = token;
+    claimed->token = job->token = self->token++;
+    self->tokens_left--;
+    job->session = self->session;
+    if ((self->flags & BLY_CLAIM_START) != 0) {
+        job->runs++;
+        job->start_at = tx->now_ns;
+        result = bly_job_move_through(tx, job, BLY_JOB_CLAIMED, BLY_JOB_RUNNING);
+    } else {
+        result = bly_job_move(tx, job, BLY_JOB_CLAIMED);
+    }
+    if (result != 0) {
+        bly_claimed_free(claimed);
+        return result;
+    }
     *self->last = claimed;
     self->last = &claimed->next;
     self->result->count++;
@@ -294,11 +301,11 @@ static int try_candidates(bly_tx *tx, claiming *self, bly_job *jobs, uint32_t li
     qsort(jobs, count, sizeof *jobs, compare);
     uint32_t i = 0;
     for (; i < count && self->result->count < self->max; i++) {
-        bly_job job;
-        /* Another candidate's move may have touched it. */
-        int result = bly_job_load(tx, jobs[i].seq, &job);
-        if (result == 0 && job.state == BLY_JOB_READY && job.hold == 0) {
-            result = try_job(tx, self, &job);
+        bly_job *job = &jobs[i];
+        int result = self->has_touched ? bly_job_load(tx, job->seq, job) : 0;
+        if (result == 0 && job->state == BLY_JOB_READY && job->hold == 0) {
+            self->has_touched |= job->wants > 0 || job->schedule != 0;
+            result = try_job(tx, self, job);
         }
         if (result != 0) {
             return result;
@@ -317,6 +324,8 @@ static void drop_result(claiming *self)
     }
     *self->result = (bly_claim_result){.next_run_at_ns = BELAY_FOREVER};
     self->last = &self->result->first;
+    self->tokens_left = 0;
+    self->has_touched = false;
 }
 
 static int claim(bly_tx *tx, void *arg)

@@ -70,14 +70,17 @@ static int next_dependent(bly_tx *tx, uint64_t need, uint64_t last, uint64_t *re
 static int tell_all(bly_tx *tx, uint64_t need)
 {
     bly_job ended;
-    int result = bly_job_load(tx, need, &ended);
-    bool went_well = result == 0 && ended.state == BLY_JOB_DONE;
+    bool is_any = false;
     uint64_t seq = 0;
+    int result = next_dependent(tx, need, seq, &seq, &is_any);
+    int loaded = result == 0 ? bly_job_load(tx, need, &ended) : 0;
+    if (loaded != 0) {
+        return loaded;
+    }
     while (result == 0) {
-        bool is_any = false;
-        result = next_dependent(tx, need, seq, &seq, &is_any);
+        result = tell(tx, seq, need, is_any, ended.state == BLY_JOB_DONE);
         if (result == 0) {
-            result = tell(tx, seq, need, is_any, went_well);
+            result = next_dependent(tx, need, seq, &seq, &is_any);
         }
     }
     return result == BELAY_ENOENT ? 0 : result;

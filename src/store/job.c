@@ -167,15 +167,14 @@ static bool leaves_room(uint32_t from, uint32_t to)
 {
     if (from == BLY_JOB_READY) {
         /* It was made ready for permits that it has not taken, and leaves without them. */
-        return to != BLY_JOB_CLAIMED;
+        return !holds(to);
     }
     return holds(from) ? !holds(to) : from == BLY_JOB_PARKED && to != BLY_JOB_READY;
 }
 
-int bly_job_move(bly_tx *tx, bly_job *job, uint32_t to)
+/* Writes the job, which has just come from one state to another, and does what belongs to that. */
+static int settle(bly_tx *tx, bly_job *job, uint32_t from, uint32_t to)
 {
-    uint32_t from = job->state;
-    bly_state_move(&job_states, &job->state, to);
     if (to != BLY_JOB_PARKED) {
         job->parked_on = 0;
     }
@@ -194,6 +193,21 @@ int bly_job_move(bly_tx *tx, bly_job *job, uint32_t to)
     tx->rings |=
         to == BLY_JOB_READY || to == BLY_JOB_SCHEDULED || has_ended(to) || leaves_room(from, to);
     return result == 0 && has_ended(to) ? bly_deps_ended(tx, job) : result;
+}
+
+int bly_job_move(bly_tx *tx, bly_job *job, uint32_t to)
+{
+    uint32_t from = job->state;
+    bly_state_move(&job_states, &job->state, to);
+    return settle(tx, job, from, to);
+}
+
+int bly_job_move_through(bly_tx *tx, bly_job *job, uint32_t via, uint32_t to)
+{
+    uint32_t from = job->state;
+    bly_state_move(&job_states, &job->state, via);
+    bly_state_move(&job_states, &job->state, to);
+    return settle(tx, job, from, to);
 }
 
 int bly_job_end(bly_tx *tx, bly_job *job, uint32_t to, int how, int64_t code)

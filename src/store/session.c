@@ -44,6 +44,18 @@ static int add_queue(bly_tx *tx, uint64_t session, bly_bytes name)
                                      BLY_ARGS(BLY_INT(session), BLY_INT(queue)));
 }
 
+static int add_queues(bly_tx *tx, const beginning *self)
+{
+    if (self->opts->queues == NULL) {
+        return add_queue(tx, self->session, BLY_BYTES("default"));
+    }
+    int result = 0;
+    for (uint32_t i = 0; result == 0 && i < self->opts->queue_count; i++) {
+        result = add_queue(tx, self->session, self->opts->queues[i]);
+    }
+    return result;
+}
+
 static int begin(bly_tx *tx, void *arg)
 {
     beginning *self = arg;
@@ -59,11 +71,8 @@ static int begin(bly_tx *tx, void *arg)
                  BLY_INT(tx->now_ns), BLY_INT(self->opts->slots != 0 ? self->opts->slots : 1)),
         &id);
     self->session = (uint64_t)id;
-    if (result == 0 && self->opts->queues == NULL) {
-        result = add_queue(tx, self->session, BLY_BYTES("default"));
-    }
-    for (uint32_t i = 0; result == 0 && i < self->opts->queue_count; i++) {
-        result = add_queue(tx, self->session, self->opts->queues[i]);
+    if (result == 0) {
+        result = add_queues(tx, self);
     }
     tx->rings = true;
     return result;

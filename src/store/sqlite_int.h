@@ -181,6 +181,7 @@ void bly_job_read(const bly_cursor *cursor, bly_job *ret_job);
 int bly_job_load(bly_tx *tx, uint64_t seq, bly_job *ret_job);
 int bly_job_resolve(bly_tx *tx, const bly_job_ref *ref, bly_job *ret_job);
 int bly_job_move(bly_tx *tx, bly_job *job, uint32_t to);
+int bly_job_move_through(bly_tx *tx, bly_job *job, uint32_t via, uint32_t to);
 int bly_job_save(bly_tx *tx, const bly_job *job);
 int bly_job_end(bly_tx *tx, bly_job *job, uint32_t to, int how, int64_t code);
 uint32_t bly_job_pending_state(const bly_tx *tx, const bly_job *job);
@@ -221,7 +222,7 @@ int bly_sqlite_start(bly_store *store, bly_claim_ref *claims, uint32_t count);
 int bly_sqlite_orders(bly_store *store, uint64_t session, const bly_claim_ref *held,
                       uint32_t held_count, bly_claim_ref *ret_orders, uint32_t max,
                       uint32_t *ret_count);
-int bly_token_take(bly_tx *tx, uint64_t *ret_token);
+int bly_token_take(bly_tx *tx, uint32_t count, uint64_t *ret_first);
 int bly_claim_read(bly_tx *tx, const bly_job *job, bly_claimed **ret_claimed);
 
 /* end.c */

@@ -239,13 +239,38 @@ START_TEST(parked_jobs_of_a_queue_that_nobody_takes_hold_up_nobody)
 }
 END_TEST
 
+/* What the random history holds. */
+static bly_claimed *held[64];
+static uint32_t held_count;
+
+static void claim_some(uint32_t flags)
+{
+    bly_claim_result result;
+    ck_assert_int_eq(bly_store_claim(h.store, h.session, 3, flags, &result), 0);
+    for (bly_claimed *at = result.first; at != NULL; at = at->next) {
+        held[held_count++] = at;
+    }
+}
+
+static void end_some(uint64_t which, bool cancel)
+{
+    bly_claimed *one = held[which];
+    bly_job_ref ref = {.seq = one->seq};
+    held[which] = held[--held_count];
+    bool was_started = harness_state(&h, one->seq) == BLY_JOB_RUNNING;
+    if (cancel) {
+        ck_assert_int_ge(bly_store_cancel(h.store, &ref), 0);
+    }
+    int what = was_started && !cancel ? BLY_DO_DONE : BLY_DO_GIVE_BACK;
+    int result = harness_end_claim(&h, one, what);
+    ck_assert_int_eq(result, cancel && !was_started ? BELAY_ESTALE : 0);
+}
+
 /* Adds, claims, ends, gives back, cancels at random; the rules hold after each step. */
 START_TEST(no_limit_is_exceeded_in_random_histories)
 {
     harness_begin(&h);
     uint64_t random = 7;
-    bly_claimed *held[64];
-    uint32_t count = 0;
     static const char *const names[] = {"a", "b", "c"};
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(bly_store_limit(h.store, BLY_BYTES(names[i]), (uint32_t)i + 1), 0);
@@ -256,32 +281,15 @@ START_TEST(no_limit_is_exceeded_in_random_histories)
             uint64_t which = bly_random(&random) % 3;
             (void)add_limited(names[which], (uint32_t)(bly_random(&random) % (which + 1)) + 1, 0,
                               (int32_t)(bly_random(&random) % 3));
-        } else if (choice < 6 && count < 60) {
-            bly_claim_result result;
-            ck_assert_int_eq(
-                bly_store_claim(h.store, h.session, 3, choice == 5 ? 0 : BLY_CLAIM_START, &result),
-                0);
-            for (bly_claimed *at = result.first; at != NULL; at = at->next) {
-                held[count++] = at;
-            }
-        } else if (count > 0) {
-            uint32_t at = (uint32_t)(bly_random(&random) % count);
-            bly_claimed *one = held[at];
-            held[at] = held[--count];
-            if (harness_state(&h, one->seq) == BLY_JOB_CLAIMED || choice == 6) {
-                bly_job_ref ref = {.seq = one->seq};
-                if (choice == 6) {
-                    ck_assert_int_ge(bly_store_cancel(h.store, &ref), 0);
-                }
-                (void)harness_end_claim(&h, one, BLY_DO_GIVE_BACK);
-            } else {
-                ck_assert_int_eq(harness_end_claim(&h, one, BLY_DO_DONE), 0);
-            }
+        } else if (choice < 6 && held_count < 60) {
+            claim_some(choice == 5 ? 0 : BLY_CLAIM_START);
+        } else if (held_count > 0) {
+            end_some(bly_random(&random) % held_count, choice == 6);
         }
         invariants_hold(h.path);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        (void)harness_end_claim(&h, held[i], BLY_DO_GIVE_BACK);
+    while (held_count > 0) {
+        end_some(0, false);
     }
     /* Nothing is stuck: all that is left runs to its end. */
     for (bly_claimed *next = harness_claim(&h); next != NULL; next = harness_claim(&h)) {
