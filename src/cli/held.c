@@ -19,6 +19,9 @@
 
 #define GRACE_NS INT64_C(10000000000)
 
+/* How often it is asked whether the command is still wanted. */
+#define ASK_NS INT64_C(500000000)
+
 enum {
     STATUS_TIMEOUT = 124,
     STATUS_NOT_RUNNABLE = 126,
@@ -103,50 +106,70 @@ static void pass_on(int signals, pid_t pid)
     }
 }
 
-/* TERM when the time is up, then KILL; gives when to look again. */
-static int64_t press(pid_t pid, int64_t *deadline_ns, bool *is_timed_out)
+/* How the command is being ended. */
+struct ending {
+    int64_t deadline_ns; /* of the next step */
+    bool is_timed_out;
+    bool is_told; /* it got TERM */
+};
+
+/* TERM when the time is up or it is not wanted any more, then KILL; gives when to look again. */
+static int64_t press(pid_t pid, const struct bly_held_watch *watch, struct ending *ending)
 {
     int64_t now_ns = belay_clock_now(NULL);
-    if (now_ns >= *deadline_ns) {
-        (void)kill(pid, *is_timed_out ? SIGKILL : SIGTERM);
-        (void)kill(pid, SIGCONT);
-        *deadline_ns = *is_timed_out ? BELAY_FOREVER : belay_time_add(now_ns, GRACE_NS);
-        *is_timed_out = true;
+    bool is_late = now_ns >= ending->deadline_ns;
+    bool is_unwanted = !ending->is_told && !watch->is_wanted(watch->arg);
+    if (!is_late && !is_unwanted) {
+        return ending->deadline_ns;
     }
-    return *deadline_ns;
+    (void)kill(pid, ending->is_told ? SIGKILL : SIGTERM);
+    (void)kill(pid, SIGCONT);
+    ending->is_timed_out = ending->is_timed_out || (is_late && !ending->is_told);
+    ending->deadline_ns = ending->is_told ? BELAY_FOREVER : belay_time_add(now_ns, GRACE_NS);
+    ending->is_told = true;
+    return ending->deadline_ns;
 }
 
 static int poll_ms(int64_t until_ns)
 {
     int64_t left_ns = until_ns - belay_clock_now(NULL);
-    if (until_ns == BELAY_FOREVER) {
-        return -1;
+    if (left_ns > ASK_NS) {
+        left_ns = ASK_NS;
     }
-    return left_ns <= 0 ? 0 : (int)(left_ns / MS_NS < 1000000 ? left_ns / MS_NS + 1 : 1000000);
+    return left_ns <= 0 ? 0 : (int)((left_ns + MS_NS - 1) / MS_NS);
 }
 
-int bly_held_run(struct bly_held *held, int64_t timeout_ns)
+static void wait_for_end(const struct bly_held *held, const struct bly_held_watch *watch,
+                         int signals, struct ending *ending)
+{
+    int process = (int)syscall(SYS_pidfd_open, held->pid, 0);
+    bool has_ended = process < 0;
+    while (!has_ended) {
+        struct pollfd fds[] = {{.fd = process, .events = POLLIN},
+                               {.fd = signals, .events = POLLIN},
+                               {.fd = watch->fd, .events = POLLIN}};
+        int64_t until_ns = press(held->pid, watch, ending);
+        (void)poll(fds, sizeof fds / sizeof fds[0], poll_ms(until_ns));
+        pass_on(signals, held->pid);
+        has_ended = (fds[0].revents & POLLIN) != 0;
+    }
+    if (process >= 0) {
+        close(process);
+    }
+}
+
+int bly_held_run(struct bly_held *held, const struct bly_held_watch *watch)
 {
     sigset_t set;
     int signals = take_signals(&set);
-    int process = (int)syscall(SYS_pidfd_open, held->pid, 0);
-    int64_t deadline_ns =
-        timeout_ns > 0 ? belay_time_add(belay_clock_now(NULL), timeout_ns) : BELAY_FOREVER;
-    bool is_timed_out = false;
+    int64_t now_ns = belay_clock_now(NULL);
+    struct ending ending = {.deadline_ns = watch->timeout_ns > 0
+                                               ? belay_time_add(now_ns, watch->timeout_ns)
+                                               : BELAY_FOREVER};
     (void)bly_files_write(held->gate, "g", 1);
     close(held->gate);
-    for (;;) {
-        struct pollfd fds[] = {{.fd = process, .events = POLLIN},
-                               {.fd = signals, .events = POLLIN}};
-        int64_t until_ns = press(held->pid, &deadline_ns, &is_timed_out);
-        (void)poll(fds, 2, poll_ms(until_ns));
-        pass_on(signals, held->pid);
-        if (process < 0 || (fds[0].revents & POLLIN) != 0) {
-            break;
-        }
-    }
+    wait_for_end(held, watch, signals, &ending);
     int status = reap(held);
-    close(process);
     close(signals);
-    return is_timed_out ? STATUS_TIMEOUT : status;
+    return ending.is_timed_out ? STATUS_TIMEOUT : status;
 }

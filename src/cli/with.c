@@ -111,6 +111,7 @@ struct holding {
     belay_jobs_session *session;
     uint64_t seq;
     belay_run *run;
+    bool is_canceled;
 };
 
 /* Why the permits cannot be had at all. */
@@ -122,6 +123,9 @@ static int refuse(belay_jobs *jobs, int result)
         return STATUS_OWN_FAILURE;
     case BELAY_EBUSY:
         bly_say("a limit has another capacity; leave =N out, or change it by `belay limit NAME N`");
+        return STATUS_OWN_FAILURE;
+    case BELAY_ETOOLATE:
+        bly_say("the request was canceled");
         return STATUS_OWN_FAILURE;
     default:
         bly_jobstore_failed(jobs, result);
@@ -153,6 +157,19 @@ static int await(struct holding *holding, int64_t deadline_ns)
     return result;
 }
 
+/* Has nobody canceled it? */
+static bool is_wanted(void *arg)
+{
+    struct holding *holding = arg;
+    belay_run *run = NULL;
+    uint32_t count = 0;
+    if (belay_jobs_watch_check(holding->watch) &&
+        belay_jobs_session_orders(holding->session, &run, 1, &count) == 0 && count > 0) {
+        holding->is_canceled = true;
+    }
+    return !holding->is_canceled;
+}
+
 /* Gives the permits back. */
 static void give(struct holding *holding, int status)
 {
@@ -160,6 +177,10 @@ static void give(struct holding *holding, int status)
                                .what = status == 0 ? BELAY_RUN_DONE : BELAY_RUN_FAIL_NOW,
                                .how = BELAY_JOBS_HOW_EXITED,
                                .code = status};
+    if (holding->is_canceled) {
+        ending.what = BELAY_RUN_CANCELED;
+        ending.how = BELAY_JOBS_HOW_CANCELED;
+    }
     bly_mem_check(belay_run_end(holding->run, &ending) == BELAY_ENOMEM ? BELAY_ENOMEM : 0);
     (void)belay_jobs_flush(holding->jobs, belay_time_add(belay_clock_now(NULL), FLUSH_NS));
 }
@@ -177,7 +198,11 @@ static int run_held(struct holding *holding, const struct asking *asking, struct
         bly_held_drop(held);
         return result == BELAY_EAGAIN ? STATUS_WAITED_ENOUGH : refuse(holding->jobs, result);
     }
-    int status = bly_held_run(held, asking->opts->timeout_ns);
+    struct bly_held_watch watch = {.timeout_ns = asking->opts->timeout_ns,
+                                   .fd = belay_jobs_watch_fd(holding->watch),
+                                   .is_wanted = is_wanted,
+                                   .arg = holding};
+    int status = bly_held_run(held, &watch);
     give(holding, status);
     return status;
 }

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from frame import BELAY, equal, main, prints, says
-from stores import STORE, add, belay, is_there, read, state, wait_for, work
+from stores import STORE, add, belay, is_there, jobs, read, state, wait_for, work
 
 
 def start(*args):
@@ -98,6 +98,20 @@ def test_jobs_and_with_share_a_limit():
         first.communicate(b"\n")
         equal(process.wait(), 0)
     equal(state(number), "done")
+
+
+def test_a_cancel_ends_who_holds_and_who_waits():
+    first = hold()
+    second = start("x", "--", "true")
+    wait_for(lambda: b"parked" in belay("ls", "--json").out, "the second one waits")
+    waiting, holder = (next(number for number, job in jobs().items() if job["state"] == state)
+                       for state in ("parked", "running"))
+    equal(belay("cancel", waiting).status, 0)
+    equal(b"canceled" in second.communicate()[1], True)
+    equal(second.returncode, 125)
+    says(belay("cancel", holder), "told to end", status=0)
+    first.communicate()
+    equal((first.returncode, state(holder)), (143, "canceled"))
 
 
 def test_what_is_wrong_is_said():
