@@ -85,12 +85,14 @@ unsigned model_decide(const model_decision *options, const uint8_t *threads)
         chosen = model.strategy->choose(model.strategy, options);
     }
     bly_assert(chosen < total);
-    *decision = *options;
+    memcpy(decision, options, offsetof(model_decision, cost));
     decision->chosen = (uint8_t)chosen;
+    decision->cost = (uint8_t)model_decision_cost(options, chosen);
+    decision->thread = threads != NULL ? threads[chosen] : 0;
     decision->is_fixed = is_fixed;
     model.last_local = is_fixed ? model.decision_count : UINT32_MAX;
     model.decision_count++;
-    model.spent[model_decision_cost(options, chosen)]++;
+    model.spent[decision->cost]++;
     if (threads == NULL) {
         model_saw(chosen);
     }
@@ -132,9 +134,9 @@ static uint32_t earliest_deadlines(void)
 }
 
 /* Lists who may run next; self is going on when it is runnable, unless it gives way. */
-static model_decision list_options(uint8_t *threads, bool gives_way)
+static void list_options(model_decision *options, uint8_t *threads, bool gives_way)
 {
-    model_decision options = {.kind = MODEL_KIND_THREAD};
+    *options = (model_decision){.kind = MODEL_KIND_THREAD};
     uint32_t self = 1U << model.current->index;
     uint32_t ready = model.runnable;
     unsigned count = 0;
@@ -143,21 +145,20 @@ static model_decision list_options(uint8_t *threads, bool gives_way)
     }
     if ((ready & self) != 0 && !gives_way) {
         threads[count++] = (uint8_t)model.current->index;
-        options.counts[MODEL_COST_FREE] = 1;
+        options->counts[MODEL_COST_FREE] = 1;
         unsigned others = collect(ready & ~self, model.current->index, threads, count);
-        options.counts[MODEL_COST_PREEMPT] = (uint8_t)(others - count);
+        options->counts[MODEL_COST_PREEMPT] = (uint8_t)(others - count);
         count = others;
     } else {
         count = collect(ready, model.current->index, threads, count);
-        options.counts[MODEL_COST_FREE] = (uint8_t)count;
+        options->counts[MODEL_COST_FREE] = (uint8_t)count;
     }
     bool is_forced = count == 0;
     if (model.timed != 0 && (is_forced || has_budget(MODEL_COST_TIMEOUT))) {
         unsigned with = collect(earliest_deadlines(), 0, threads, count);
-        options.counts[is_forced ? MODEL_COST_FREE : MODEL_COST_TIMEOUT] = (uint8_t)(with - count);
+        options->counts[is_forced ? MODEL_COST_FREE : MODEL_COST_TIMEOUT] = (uint8_t)(with - count);
         count = with;
     }
-    return options;
 }
 
 static void describe_stuck(char *text, size_t size)
@@ -172,15 +173,15 @@ static void describe_stuck(char *text, size_t size)
     }
 }
 
-/* Makes the chosen thread the current one, for the reason that its place in the list gives. */
-static void switch_to(model_thread *next, enum model_cost cost, bool is_forced_timeout)
+/* Makes the chosen thread the current one; one that waits is chosen when its deadline passes. */
+static void switch_to(model_thread *next)
 {
     if (next->state == MODEL_ON_FUTEX) {
-        next->has_timed_out = cost == MODEL_COST_TIMEOUT || is_forced_timeout;
-        if (next->has_timed_out && next->until_ns > model.now_ns) {
+        next->has_timed_out = true;
+        if (next->until_ns > model.now_ns) {
             model.now_ns = next->until_ns;
         }
-        next->past = model_mix(next->past, next->has_timed_out);
+        next->past = model_mix(next->past, 1);
         model_wake(next);
     }
     uint32_t bit = 1U << next->index;
@@ -200,19 +201,45 @@ static void switch_to(model_thread *next, enum model_cost cost, bool is_forced_t
     }
 }
 
-static void choose_and_switch(bool gives_way)
+/*
+ * What needs no list of options: one thread is ready and no deadline may pass, which is no
+ * decision; or depth first repeats a decision of the execution before. NULL where neither is so.
+ */
+static model_thread *quick_choice(void)
+{
+    uint32_t ready = model.runnable;
+    if (ready != 0 && (ready & (ready - 1)) == 0 &&
+        (model.timed == 0 || !has_budget(MODEL_COST_TIMEOUT))) {
+        return &model.threads[__builtin_ctz(ready)];
+    }
+    if (!model.is_walking || ready == 0 || model.decision_count + 1 >= model.prefix_count) {
+        return NULL;
+    }
+    const model_decision *decision = &model.decisions[model.decision_count];
+    bly_assert(decision->kind == MODEL_KIND_THREAD);
+    model.last_local = decision->is_fixed ? model.decision_count : UINT32_MAX;
+    model.decision_count++;
+    model.spent[decision->cost]++;
+    return &model.threads[decision->thread];
+}
+
+static model_thread *decided_choice(bool gives_way)
 {
     uint8_t threads[3 * MODEL_THREADS_MAX];
-    model_decision options = list_options(threads, gives_way);
+    model_decision options;
+    list_options(&options, threads, gives_way);
     if (model_decision_options(&options) == 0) {
         char stuck[MODEL_MESSAGE_MAX / 2] = "";
         describe_stuck(stuck, sizeof stuck);
         model_fail("deadlock or lost wake-up: no thread can go on%s", stuck);
     }
-    unsigned chosen = model_decide(&options, threads);
-    model_thread *next = &model.threads[threads[chosen]];
-    enum model_cost cost = model_decision_cost(&options, chosen);
-    switch_to(next, cost, cost == MODEL_COST_FREE && next->state == MODEL_ON_FUTEX);
+    return &model.threads[threads[model_decide(&options, threads)]];
+}
+
+static void choose_and_switch(bool gives_way)
+{
+    model_thread *next = quick_choice();
+    switch_to(next != NULL ? next : decided_choice(gives_way));
 }
 
 /* An operation that cannot take effect now: the thread is about to wait, and others may go on. */

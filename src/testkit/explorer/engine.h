@@ -122,8 +122,11 @@ enum model_kind {
 typedef struct model_decision {
     uint8_t kind;
     uint8_t chosen;
-    bool is_fixed; /* depth first leaves it at 0: before an operation on what nobody contends for */
     uint8_t counts[MODEL_COST_COUNT]; /* options in each class */
+    /* What model_decide adds. */
+    uint8_t cost;   /* the class of the chosen option */
+    uint8_t thread; /* that was chosen, where the kind is that */
+    bool is_fixed; /* depth first leaves it at 0: before an operation on what nobody contends for */
 } model_decision;
 
 typedef struct model_strategy model_strategy;
@@ -141,6 +144,7 @@ typedef struct model_engine {
     const belay_model_opts *opts;
     model_strategy *strategy;
     bool is_reducing; /* depth first, without what another execution shows as well */
+    bool is_walking; /* depth first: the given decisions but the last are those of the run before */
     bool has_learned; /* an object turned out to be contended for: depth first begins again */
     uint32_t budgets[MODEL_COST_COUNT]; /* options of a class that one execution may take */
     bool is_logging;
@@ -257,7 +261,9 @@ static inline enum model_cost model_decision_cost(const model_decision *decision
 /* model_saw: an operation of the current thread was given this answer. */
 static inline void model_saw(uint64_t answer)
 {
-    model.current->past = model_mix(model.current->past, answer);
+    if (model.is_reducing) {
+        model.current->past = model_mix(model.current->past, answer);
+    }
 }
 
 /*

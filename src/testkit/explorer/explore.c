@@ -162,6 +162,7 @@ static void report_failure(const char *name, belay_model_result *result, void (*
     memcpy(best, model.decisions, count * sizeof *best);
     memcpy(message, model.message, sizeof message);
     model.strategy = model_strategy_replay();
+    model.is_walking = false;
     model.is_reducing = false;
     count = minimise(best, count, message, fn, arg);
     model.is_logging = opts.is_quiet == 0;
@@ -250,8 +251,8 @@ int belay_model_run(const char *name, const belay_model_opts *given, belay_model
     memset(ret_result, 0, sizeof *ret_result);
     model.opts = &opts;
     model.strategy = strategy_of(&opts);
-    model.is_reducing =
-        opts.strategy == BELAY_MODEL_DFS && opts.replay == NULL && opts.is_full == 0;
+    model.is_walking = opts.strategy == BELAY_MODEL_DFS && opts.replay == NULL;
+    model.is_reducing = model.is_walking && opts.is_full == 0;
     model.has_learned = false;
     model_contention_reset(fn, arg);
     model.total_steps = 0;
