@@ -1,72 +1,10 @@
 /*
- * claims.c: the scheduler: what a claim, a cancel and an end show to other threads, who leads those
- * that wait, and tickets that an executor refuses.
+ * claims.c: the scheduler: what a claim, a cancel and an end show to other threads, and who leads
+ * those that wait.
  */
-#include "scenario.h"
+#include "jobs.h"
 
-#include "belay/cancel.h"
-#include "belay/exec.h"
-#include "belay/sched.h"
 #include "belay/test.h"
-
-#define DELAY_NS 1000
-
-typedef struct world {
-    belay_sched *sched;
-    belay_claim *claim;      /* atomic: of the job that runs; NULL before */
-    belay_cancel *tokens[2]; /* what each asker got */
-    uint32_t asked;          /* atomic: who has got one */
-    uint32_t is_canceled;    /* atomic: cancel has returned */
-    uint32_t before;         /* plain: written before a cancel */
-    uint32_t in_fn;          /* plain: written by fn */
-    uint32_t elsewhere;      /* plain: written before belay_claim_done */
-    uint32_t runs;           /* atomic */
-    uint32_t drops;          /* atomic */
-    uint32_t inside;         /* atomic */
-    uint32_t inside_max;     /* constant while jobs run */
-    int result;              /* of belay_sched_start */
-} world;
-
-static world *now;
-
-static void open_world(const belay_sched_opts *opts)
-{
-    now = bly_alloc(sizeof *now);
-    now->inside_max = 1;
-    belay_model_check(belay_sched_create(opts, &now->sched) == 0);
-}
-
-static void destroy_world(void)
-{
-    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
-    belay_model_check(belay_sched_destroy(now->sched) == 0);
-    bly_free(now);
-}
-
-static void close_world(void)
-{
-    (void)belay_sched_close(now->sched, BELAY_CLOSE_DISCARD);
-    destroy_world();
-}
-
-static void count_drop(void *arg, int why)
-{
-    (void)arg;
-    belay_model_check(why != 0);
-    bly_fetch_add(&now->drops, 1u, BLY_RELAXED);
-}
-
-static belay_job job_of(belay_job_fn *fn, int64_t run_at_ns)
-{
-    return (belay_job){
-        .size = sizeof(belay_job), .fn = fn, .drop = count_drop, .run_at_ns = run_at_ns};
-}
-
-static void put(uint64_t id, const belay_job *job)
-{
-    int result = belay_sched_schedule(now->sched, BELAY_ID(id), job, NULL);
-    belay_model_check(result >= 0);
-}
 
 static belay_claim *claim_due(void)
 {
@@ -78,16 +16,6 @@ static belay_claim *claim_due(void)
 static void run_claim(void *arg)
 {
     (void)belay_claim_run(arg);
-}
-
-static int count_run(belay_claim *claim, void *arg)
-{
-    (void)claim;
-    (void)arg;
-    belay_model_check(bly_fetch_add(&now->inside, 1u, BLY_RELAXED) < now->inside_max);
-    bly_fetch_add(&now->runs, 1u, BLY_RELAXED);
-    bly_fetch_sub(&now->inside, 1u, BLY_RELAXED);
-    return 0;
 }
 
 static void cancel_id(void *arg)
@@ -372,97 +300,6 @@ static void start_against_next(void *arg)
     close_world();
 }
 
-/* An executor that refuses as the explorer likes, and else runs inline. */
-static uint32_t refusals; /* atomic: left */
-static int refusal;
-
-static int refuse_or_run(belay_executor *self, belay_task *task, unsigned flags)
-{
-    (void)self;
-    uint32_t left = bly_load(&refusals, BLY_RELAXED);
-    if (left != 0 && bly_cas(&refusals, &left, left - 1, BLY_RELAXED, BLY_RELAXED)) {
-        return refusal;
-    }
-    return belay_executor_submit(belay_inline(), task, flags);
-}
-
-static belay_executor refusing = {.submit = refuse_or_run};
-
-/* A refused ticket loses nothing; what is due runs at the retry, what is not due at its time. */
-static void ticket_sent_again(void *arg)
-{
-    belay_job due = job_of(count_run, 0);
-    (void)arg;
-    open_world(NULL);
-    now->inside_max = 2;
-    refusals = 1 + belay_model_choose(2);
-    refusal = BELAY_EFULL;
-    belay_job later = job_of(count_run, bly_monotonic_ns() + DELAY_NS);
-    belay_model_check(belay_sched_start(now->sched, &refusing, 1) == 0);
-    put(1, &due);
-    put(2, &later);
-    while (bly_load(&now->runs, BLY_RELAXED) < 2) {
-        (void)bly_futex_wait(&now->runs, bly_load(&now->runs, BLY_RELAXED),
-                             bly_monotonic_ns() + BELAY_SCHED_TICKET_RETRY_NS);
-    }
-    close_world();
-}
-
-/* Once the executor is closed nothing runs, and nothing is lost before the close. */
-static void executor_that_is_closed(void *arg)
-{
-    belay_job due = job_of(count_run, 0);
-    belay_sched_metrics stats = {.size = sizeof stats};
-    (void)arg;
-    open_world(NULL);
-    refusals = 2;
-    refusal = BELAY_ECLOSED;
-    belay_job later = job_of(count_run, bly_monotonic_ns() + DELAY_NS);
-    put(2, &later);
-    belay_model_check(belay_sched_start(now->sched, &refusing, 1) == 0);
-    put(1, &due);
-    put(3, &due);
-    belay_model_check(belay_sched_stats(now->sched, &stats) == 0 && stats.pending == 3);
-    belay_model_check(belay_sched_close(now->sched, BELAY_CLOSE_DRAIN_DUE) == 0);
-    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
-    belay_model_check(bly_load(&refusals, BLY_RELAXED) == 1); /* it is asked no more */
-    belay_model_check(now->runs == 0 && now->drops == 3);
-    destroy_world();
-}
-
-/* Two workers, one permit; another thread gives a second one. */
-static void resize_to_two(void *arg)
-{
-    (void)arg;
-    int result = belay_sched_resize(now->sched, 2);
-    belay_model_check(result == 0 || result == BELAY_ECLOSED);
-}
-
-static void running_max_is_kept(void *arg)
-{
-    const bool *is_resized = arg;
-    belay_exec_opts opts = {.size = sizeof opts, .workers = 2};
-    belay_job job = job_of(count_run, 0);
-    belay_exec *pool = NULL;
-    belay_model_check(belay_exec_create(&opts, &pool) == 0);
-    open_world(NULL);
-    now->inside_max = *is_resized ? 2 : 1;
-    belay_model_check(belay_sched_start(now->sched, belay_exec_executor(pool), 1) == 0);
-    put(1, &job);
-    put(2, &job);
-    int one = *is_resized ? belay_model_start(resize_to_two, NULL) : -1;
-    belay_model_check(belay_sched_close(now->sched, BELAY_CLOSE_DRAIN_DUE) == 0);
-    belay_model_check(belay_sched_await(now->sched, BELAY_FOREVER) == 0);
-    belay_model_check(now->runs == 2);
-    if (one >= 0) {
-        belay_model_join(one);
-    }
-    close_world();
-    belay_model_check(belay_exec_shutdown(pool) == 0);
-    belay_model_check(belay_exec_await_termination(pool, BELAY_FOREVER) == 0);
-    belay_model_check(belay_exec_destroy(pool) == 0);
-}
-
 /* The time of day steps to a job's time, or past it and back, while a thread waits for it. */
 static belay_clock *manual;
 
@@ -532,7 +369,41 @@ static void aging_bounds_what_overtakes(void *arg)
     close_world();
 }
 
-static bool is_resized = true, is_kept;
+/* The first jobs of a scheduler, which both threads make room for. */
+static void schedule_one(void *arg)
+{
+    const uint64_t *id = arg;
+    belay_job job = job_of(count_run, bly_monotonic_ns() + DELAY_NS);
+    put(*id, &job);
+}
+
+static void two_first_jobs(void *arg)
+{
+    static uint64_t ids[] = {1, 2};
+    (void)arg;
+    open_world(NULL);
+    int one = belay_model_start(schedule_one, &ids[0]);
+    schedule_one(&ids[1]);
+    belay_model_join(one);
+    belay_sched_close(now->sched, BELAY_CLOSE_DISCARD);
+    belay_model_check(now->drops == 2);
+    destroy_world();
+}
+
+/* Memory of many jobs goes back as they go. */
+static void many_jobs_come_and_go(void *arg)
+{
+    (void)arg;
+    open_world(NULL);
+    belay_job job = job_of(count_run, bly_monotonic_ns() + DELAY_NS);
+    for (uint64_t id = 1; id <= MANY; id++) {
+        put(id, &job);
+    }
+    for (uint64_t id = 1; id <= MANY; id++) {
+        belay_model_check(belay_sched_cancel(now->sched, BELAY_ID(id)) == 0);
+    }
+    close_world();
+}
 
 #define CLAIMS(title, function, argument, bound)                                                   \
     {                                                                                              \
@@ -554,10 +425,10 @@ const scenario claims_scenarios[] = {
      .fn = waiter_without_memory,
      .opts = {.preemptions = 2, .alloc_failures = 1}},
     CLAIMS("start-against-next", start_against_next, NULL, 3),
-    CLAIMS("ticket-sent-again", ticket_sent_again, NULL, 2),
-    CLAIMS("executor-that-is-closed", executor_that_is_closed, NULL, 1),
-    CLAIMS("running-max-is-kept", running_max_is_kept, &is_kept, 2),
-    CLAIMS("running-max-grows", running_max_is_kept, &is_resized, 2),
+    CLAIMS("two-first-jobs", two_first_jobs, NULL, 3),
+    {.name = "sched/many-jobs-come-and-go",
+     .fn = many_jobs_come_and_go,
+     .opts = {.preemptions = BELAY_UNBOUNDED, .steps_max = 100000}},
     CLAIMS("wall-steps-under-a-waiter", wall_steps_under_a_waiter, NULL, 2),
     CLAIMS("aging-bounds-what-overtakes", aging_bounds_what_overtakes, NULL, 3),
     {.name = NULL},

@@ -31,6 +31,7 @@ extern const scenario timers_scenarios[];
 extern const scenario exec_scenarios[];
 extern const scenario sched_scenarios[];
 extern const scenario claims_scenarios[];
+extern const scenario tickets_scenarios[];
 extern const scenario pool_scenarios[];
 const scenario *sem_scenarios(void); /* makes its table at the first call */
 

@@ -288,10 +288,32 @@ START_TEST(overdue_head_is_seen_by_the_next_waiter)
 }
 END_TEST
 
+START_TEST(waiter_that_wakes_for_nothing_is_counted_as_that)
+{
+    make();
+    probe self = {0}, later = {0};
+    asker waiter;
+    ck_assert_int_eq(put(1, &later, 100, 0), 0);
+    start_asker(&waiter, BELAY_FOREVER, 1);
+    ck_assert_int_eq(put(2, &self, 50, 0), 0);
+    ck_assert_int_eq(belay_manual_clock_await_sleepers(test_clock, 1), 0);
+    ck_assert_int_eq(belay_manual_clock_next_deadline(test_clock), 50);
+    advance(50);
+    join_asker(&waiter);
+    ck_assert_uint_eq(stats().wakeups, 1);
+    ck_assert_uint_eq(stats().wakeups_spurious, 1);
+    ck_assert_int_eq(belay_sched_cancel(test_sched, BELAY_ID(1)), 0);
+    ck_assert_int_eq(run_one(), BELAY_EAGAIN);
+    ck_assert_uint_eq(stats().wakeups_spurious, 1);
+    unmake();
+}
+END_TEST
+
 UNIT_MAIN("sched/next", next_looks_without_waiting, waiter_claims_at_the_head_s_time,
           waiter_times_out_at_its_deadline, earlier_submission_wakes_the_waiter,
           replacing_the_head_by_an_earlier_time_wakes_the_waiter,
           removal_of_the_head_leaves_no_wrong_time_behind, only_the_leader_keeps_the_time,
           leader_that_times_out_passes_the_lead_on,
           several_due_at_once_are_claimed_by_several_waiters, close_wakes_all_waiters,
-          drain_keeps_waiters_while_something_is_held_back, overdue_head_is_seen_by_the_next_waiter)
+          drain_keeps_waiters_while_something_is_held_back, overdue_head_is_seen_by_the_next_waiter,
+          waiter_that_wakes_for_nothing_is_counted_as_that)

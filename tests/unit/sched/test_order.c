@@ -219,6 +219,21 @@ START_TEST(clock_that_steps_back_is_held_and_counted)
 }
 END_TEST
 
+START_TEST(canceling_the_head_by_its_handle_moves_the_timer)
+{
+    make_started(1);
+    probe self = {0}, later = {0};
+    belay_job job = job_of(&self, 10, 0);
+    belay_job_handle handle;
+    ck_assert_int_eq(belay_sched_schedule(test_sched, BELAY_ID(1), &job, &handle), 0);
+    ck_assert_int_eq(put(2, &later, 20, 0), 0);
+    ck_assert_int_eq(belay_manual_clock_next_deadline(test_clock), 10);
+    ck_assert_int_eq(belay_sched_cancel_handle(test_sched, handle), 0);
+    ck_assert_int_eq(belay_manual_clock_next_deadline(test_clock), 20);
+    unmake();
+}
+END_TEST
+
 UNIT_MAIN("sched/order", aging_zero_never_lets_a_later_time_pass,
           aging_lets_a_job_pass_those_due_less_than_a_times_the_difference_earlier,
           aging_never_runs_a_future_job, aging_for_ever_is_priority_first_then_time_then_submission,
@@ -226,4 +241,5 @@ UNIT_MAIN("sched/order", aging_zero_never_lets_a_later_time_pass,
           aging_bounds_the_wait_under_an_endless_stream, strict_priority_starves_as_documented,
           burst_that_comes_due_is_moved_in_batches,
           due_jobs_can_be_replaced_and_canceled_before_they_are_claimed,
-          clock_that_steps_back_is_held_and_counted)
+          clock_that_steps_back_is_held_and_counted,
+          canceling_the_head_by_its_handle_moves_the_timer)

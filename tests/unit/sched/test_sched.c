@@ -520,6 +520,49 @@ START_TEST(running_series_counts_against_pending_max)
 }
 END_TEST
 
+START_TEST(a_clock_that_begins_before_0_is_like_any_other)
+{
+    probe driven = {0}, started = {0};
+    ck_assert_int_eq(belay_manual_clock_create(-100, 0, &test_clock), 0);
+    belay_sched_opts opts = {.size = sizeof opts, .clock = test_clock};
+    ck_assert_int_eq(belay_sched_create(&opts, &test_sched), 0);
+    ck_assert_int_eq(put(1, &driven, -50, 0), 0);
+    advance(-51);
+    ck_assert_int_eq(run_one(), BELAY_EAGAIN);
+    advance(-50);
+    ck_assert_int_eq(run_one(), 0);
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
+    ck_assert_int_eq(belay_sched_destroy(test_sched), 0);
+    ck_assert_int_eq(belay_sched_create(&opts, &test_sched), 0);
+    ck_assert_int_eq(belay_sched_start(test_sched, belay_inline(), 1), 0);
+    ck_assert_int_eq(put(1, &started, 0, 0), 0);
+    advance(0);
+    ck_assert_int_eq(started.runs, 1);
+    unmake();
+}
+END_TEST
+
+START_TEST(a_series_that_is_replaced_while_it_runs_counts_no_more)
+{
+    make_with((belay_sched_opts){.pending_max = 1});
+    probe series = {.status = BELAY_PENDING}, held = {0}, other = {0};
+    belay_job job = job_of(&series, 0, 0);
+    job.next = belay_every;
+    job.period_ns = 10;
+    ck_assert_int_eq(belay_sched_schedule(test_sched, BELAY_ID(1), &job, NULL), 0);
+    ck_assert_int_eq(run_one(), 0);
+    belay_job_handle handle;
+    belay_job next = job_of(&held, 50, 0);
+    ck_assert_int_eq(belay_sched_schedule(test_sched, BELAY_ID(1), &next, &handle),
+                     BELAY_STILL_RUNNING);
+    ck_assert_int_eq(put(2, &other, 50, 0), BELAY_EFULL);
+    ck_assert_int_eq(belay_sched_cancel_handle(test_sched, handle), 0);
+    ck_assert_int_eq(put(2, &other, 50, 0), 0);
+    ck_assert_int_eq(belay_claim_done(series.claim, 0), 0);
+    unmake();
+}
+END_TEST
+
 UNIT_MAIN("sched/sched", create_refuses_bad_options, order_is_time_then_priority_then_submission,
           replacing_takes_a_new_place_among_equal_keys,
           hundred_thousand_jobs_of_one_key_run_in_submission_order,
@@ -534,4 +577,6 @@ UNIT_MAIN("sched/sched", create_refuses_bad_options, order_is_time_then_priority
           drop_may_call_all_that_does_not_wait, drops_that_cause_drops_use_constant_stack,
           pending_max_refuses_one_more_and_never_a_replacement,
           running_series_counts_against_pending_max,
-          scheduler_made_before_a_fork_takes_no_jobs_after_it)
+          scheduler_made_before_a_fork_takes_no_jobs_after_it,
+          a_clock_that_begins_before_0_is_like_any_other,
+          a_series_that_is_replaced_while_it_runs_counts_no_more)

@@ -1,6 +1,7 @@
 /*
  * test_stats.c: metrics and query.
  */
+#include "base/opts.h"
 #include "sched.h"
 
 START_TEST(stats_count_what_happened)
@@ -202,8 +203,92 @@ START_TEST(jobs_that_were_overtaken_are_counted_with_aging)
 }
 END_TEST
 
+START_TEST(stats_take_every_size_that_a_caller_may_have)
+{
+    make();
+    struct {
+        belay_sched_metrics known;
+        char rest[BLY_OPTS_SIZE_MAX - sizeof(belay_sched_metrics)];
+    } metrics = {.known.size = sizeof metrics};
+    ck_assert_int_eq(belay_sched_stats(test_sched, &metrics.known), 0);
+    metrics.known.size = sizeof metrics + 1;
+    ck_assert_int_eq(belay_sched_stats(test_sched, &metrics.known), BELAY_EINVAL);
+    metrics.known.size = sizeof metrics.known.size;
+    ck_assert_int_eq(belay_sched_stats(test_sched, &metrics.known), 0);
+    unmake();
+}
+END_TEST
+
+START_TEST(what_came_due_with_aging_is_pending_still)
+{
+    make_with((belay_sched_opts){.aging_ns_per_priority = 10});
+    probe jobs[4];
+    memset(jobs, 0, sizeof jobs);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(put((uint64_t)i, &jobs[i], i < 3 ? 1 : 100, 0), 0);
+    }
+    advance(2);
+    ck_assert_int_eq(run_one(), 0);
+    ck_assert_uint_eq(stats().pending, 3);
+    ck_assert_uint_eq(stats().due, 2);
+    ck_assert_uint_eq(stats().overtaken_max, 0);
+    unmake();
+}
+END_TEST
+
+/* A clock that says what it is told. */
+static int64_t told_ns;
+
+static int64_t tell_now(belay_clock *self)
+{
+    (void)self;
+    return told_ns;
+}
+
+START_TEST(readings_that_step_back_are_counted_one_by_one)
+{
+    belay_clock clock = *belay_clock_system();
+    clock.now = tell_now;
+    belay_sched_opts opts = {.size = sizeof opts, .clock = &clock};
+    belay_claim *claim = NULL;
+    told_ns = 100;
+    ck_assert_int_eq(belay_sched_create(&opts, &test_sched), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(belay_sched_next(test_sched, BELAY_NOW, &claim, NULL), BELAY_EAGAIN);
+    }
+    ck_assert_uint_eq(stats().clock_steps_back, 0);
+    told_ns = 99;
+    ck_assert_int_eq(belay_sched_next(test_sched, BELAY_NOW, &claim, NULL), BELAY_EAGAIN);
+    told_ns = 100;
+    ck_assert_uint_eq(stats().clock_steps_back, 1);
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
+    ck_assert_int_eq(belay_sched_destroy(test_sched), 0);
+}
+END_TEST
+
+START_TEST(tickets_and_wake_ups_are_counted)
+{
+    make_started(1);
+    probe self = {0};
+    ck_assert_int_eq(put(1, &self, 0, 0), 0);
+    ck_assert_int_eq(run_exec(), 1);
+    ck_assert_uint_eq(stats().tickets_run, 1);
+    ck_assert_uint_eq(stats().wakeups, 1);
+    ck_assert_uint_eq(stats().wakeups_spurious, 0);
+    ck_assert_int_eq(put(1, &self, 0, 0), 0);
+    ck_assert_int_eq(belay_sched_cancel(test_sched, BELAY_ID(1)), 0);
+    ck_assert_int_eq(run_exec(), 1);
+    ck_assert_uint_eq(stats().tickets_run, 2);
+    ck_assert_uint_eq(stats().wakeups, 1);
+    ck_assert_uint_eq(stats().wakeups_spurious, 1);
+    unmake();
+}
+END_TEST
+
 UNIT_MAIN("sched/stats", stats_count_what_happened, lateness_is_counted_from_due_or_from_submission,
           waits_are_counted_by_band_of_priority, due_is_counted_up_to_a_thousand,
           older_shorter_metrics_are_filled_as_far_as_they_go,
           query_tells_the_running_and_the_held_back_version, query_refuses_bad_arguments,
-          jobs_that_were_overtaken_are_counted_with_aging)
+          jobs_that_were_overtaken_are_counted_with_aging,
+          stats_take_every_size_that_a_caller_may_have, what_came_due_with_aging_is_pending_still,
+          readings_that_step_back_are_counted_one_by_one, tickets_and_wake_ups_are_counted)

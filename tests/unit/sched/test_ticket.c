@@ -504,6 +504,66 @@ START_TEST(job_that_ends_its_thread_gives_its_permit_back)
 }
 END_TEST
 
+static int64_t clock_at_zero(belay_clock *self)
+{
+    (void)self;
+    return 0;
+}
+
+START_TEST(running_max_may_be_as_large_as_is_said)
+{
+    make_started(BELAY_RUNNING_MAX);
+    ck_assert_int_eq(belay_sched_resize(test_sched, 1), 0);
+    ck_assert_int_eq(belay_sched_resize(test_sched, BELAY_RUNNING_MAX), 0);
+    ck_assert_int_eq(belay_sched_resize(test_sched, (uint32_t)BELAY_RUNNING_MAX + 1), BELAY_EINVAL);
+    unmake();
+}
+END_TEST
+
+START_TEST(slots_that_a_ticket_passes_over_are_no_runs)
+{
+    make_started(1);
+    probe self = {0};
+    belay_job job = job_of(&self, 0, 0);
+    job.next = belay_every;
+    job.period_ns = 10;
+    job.missed = BELAY_MISSED_SKIP;
+    job.late_max_ns = 1;
+    ck_assert_int_eq(belay_sched_schedule(test_sched, BELAY_ID(1), &job, NULL), 0);
+    advance(35);
+    ck_assert_int_ge(run_exec(), 1);
+    ck_assert_int_eq(self.runs, 0);
+    advance(40);
+    ck_assert_int_ge(run_exec(), 1);
+    ck_assert_int_eq(self.runs, 1);
+    ck_assert_uint_eq(self.missed, 4);
+    ck_assert_uint_eq(stats().completed, 1);
+    unmake();
+}
+END_TEST
+
+START_TEST(a_poll_ahead_of_the_clock_starts_what_is_due_by_then)
+{
+    belay_timers *timers = NULL;
+    belay_timers_opts timers_opts = {.size = sizeof timers_opts, .is_polled = 1};
+    belay_clock clock = *belay_clock_system();
+    clock.now = clock_at_zero;
+    timers_opts.clock = &clock;
+    ck_assert_int_eq(belay_timers_create(&timers_opts, &timers), 0);
+    belay_sched_opts opts = {.size = sizeof opts, .clock = &clock, .timers = timers};
+    probe self = {0};
+    ck_assert_int_eq(belay_sched_create(&opts, &test_sched), 0);
+    ck_assert_int_eq(belay_sched_start(test_sched, belay_inline(), 1), 0);
+    ck_assert_int_eq(put(1, &self, 5, 0), 0);
+    ck_assert_int_eq(belay_timers_poll(timers, 4), 0);
+    ck_assert_int_eq(belay_timers_poll(timers, 5), 1);
+    ck_assert_int_eq(self.runs, 1);
+    ck_assert_int_eq(belay_sched_close(test_sched, BELAY_CLOSE_DISCARD), 0);
+    ck_assert_int_eq(belay_sched_destroy(test_sched), 0);
+    ck_assert_int_eq(belay_timers_destroy(timers), 0);
+}
+END_TEST
+
 UNIT_MAIN("sched/ticket", start_refuses_what_it_cannot_do, start_refuses_timers_of_another_clock,
           executor_is_attached_until_destroy, what_was_scheduled_before_the_start_runs,
           future_work_is_never_handed_to_the_executor, best_job_is_chosen_when_the_ticket_runs,
@@ -520,4 +580,6 @@ UNIT_MAIN("sched/ticket", start_refuses_what_it_cannot_do, start_refuses_timers_
           inline_executor_runs_jobs_with_constant_stack, mailbox_runs_jobs_one_by_one,
           claim_that_is_still_referred_to_is_not_used_for_the_next_job,
           series_that_is_passed_over_goes_on_without_a_run,
-          series_runs_at_each_slot_of_virtual_time, job_that_ends_its_thread_gives_its_permit_back)
+          series_runs_at_each_slot_of_virtual_time, job_that_ends_its_thread_gives_its_permit_back,
+          running_max_may_be_as_large_as_is_said, slots_that_a_ticket_passes_over_are_no_runs,
+          a_poll_ahead_of_the_clock_starts_what_is_due_by_then)
