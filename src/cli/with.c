@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "belay/clock.h"
+#include "capture.h"
 #include "duration.h"
 #include "held.h"
 #include "jobstore.h"
@@ -98,8 +99,10 @@ static int read_words(struct asking *asking, char **words)
         bly_say("which limit, and which command? belay with NAME[:K|=N] -- COMMAND");
         return STATUS_OWN_FAILURE;
     }
-    for (; words[command] != NULL; command++) {
-        bly_words_text(&asking->argv, words[command]);
+    const char *why = bly_capture_command(&asking->argv, words + command);
+    if (why != NULL) {
+        bly_say_about(words[command], "%s", why);
+        return STATUS_OWN_FAILURE;
     }
     return 0;
 }
@@ -282,7 +285,9 @@ const struct bly_command bly_command_with = {
         "and\n"
         "gives the permits back when it has ended, or when it or belay are killed. NAME:K takes K\n"
         "permits; NAME=N says how many there are, 1 for a new limit. The limits are those of\n"
-        "`belay add --limit` and of every other `belay with` on this store.\n"
+        "`belay add --limit` and of every other `belay with` on this store. A command of one word "
+        "is\n"
+        "a shell line.\n"
         "\n"
         "  belay with disk=2 -- rsync -a /data backup:     at most two at a time, as sem -j2\n",
     .about_status = "Exit status: the command's own; 124 its time ran out; 75 the permits were not "

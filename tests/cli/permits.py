@@ -27,7 +27,9 @@ def hold():
 def test_as_sem_does():
     prints(belay("with", "x=2", "--", "echo", "hello"), "hello\n")
     prints(belay("with", "x", "--", "sh", "-c", "exit 7"), "", status=7)
-    prints(belay("with", "x:2", "y=3", "--", "cat", stdin=b"input"), "input")
+    prints(belay("with", "y=3", "x", "--", "cat", stdin=b"input"), "input")
+    prints(belay("with", "x", "--", "echo a; exit 4"), "a\n", status=4)
+    says(belay("with", "x", "--", " "), "no command", status=125)
 
 
 def test_the_command_is_here():

@@ -41,6 +41,13 @@ class InstalledTree(unittest.TestCase):
         path = (prefix or self.prefix) / "lib/pkgconfig"
         return run("pkg-config", *options, package, PKG_CONFIG_LIBDIR=str(path)).split()
 
+    def test_the_service_runs_the_installed_command(self):
+        unit = (self.prefix / "lib/systemd/user/belay-work.service").read_text()
+        command = re.search(r"^ExecStart=(\S+) work$", unit, re.MULTILINE).group(1)
+        self.assertEqual(command, str(self.prefix / "bin/belay"))
+        self.assertRegex(run(command, "version"), r"^belay 0\.")
+        self.assertNotIn("@", unit)
+
     def run_with_library(self, program, prefix=None):
         return run(program, LD_LIBRARY_PATH=str((prefix or self.prefix) / "lib"))
 
