@@ -271,9 +271,135 @@ START_TEST(processes_share_the_jobs_and_each_runs_once)
 }
 END_TEST
 
+/* Claims runs of the schedule until one is beyond the last slot; says each on the pipe. */
+static int run_slots(const char *path, int fd, int64_t last_ns)
+{
+    bly_store *store = NULL;
+    bly_session_opts opts = {.size = sizeof opts};
+    uint64_t session = 0;
+    bly_store_watch *watch = NULL;
+    if (bly_store_open(path, NULL, &store, NULL) != 0 ||
+        bly_store_session_begin(store, &opts, &session) != 0 ||
+        bly_store_watch_create(store, &watch) != 0) {
+        return 1;
+    }
+    int64_t slot_ns = 0;
+    while (slot_ns <= last_ns) {
+        bly_claim_result result;
+        if (bly_store_claim(store, session, 1, BLY_CLAIM_START, &result) != 0) {
+            return 2;
+        }
+        if (result.first == NULL) {
+            (void)bly_store_watch_wait(watch, bly_monotonic_ns() + 1000000);
+            continue;
+        }
+        slot_ns = result.first->slot_ns;
+        if (write(fd, &slot_ns, sizeof slot_ns) != sizeof slot_ns) {
+            return 3;
+        }
+        bly_end end = {.seq = result.first->seq, .token = result.first->token, .what = BLY_DO_DONE};
+        bly_store_end(store, &end);
+        (void)bly_store_flush(store, BELAY_FOREVER);
+        bly_claimed_free(result.first);
+    }
+    bly_store_watch_destroy(watch);
+    bly_store_close(store, BELAY_FOREVER);
+    return 0;
+}
+
+START_TEST(processes_run_each_slot_of_a_schedule_once)
+{
+    enum { PROCESSES = 4, SLOTS = 60 };
+    const int64_t period_ns = 5000000;
+    int64_t first_ns = bly_wall_ns();
+    int seen[SLOTS + PROCESSES + 1] = {0};
+    int pipes[2];
+    memset(&h, 0, sizeof h);
+    harness_folder(&h);
+    ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
+    int64_t last_ns = first_ns + (SLOTS - 1) * period_ns;
+    pid_t pids[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            _exit(run_slots(h.path, pipes[1], last_ns));
+        }
+    }
+    close(pipes[1]);
+    ck_assert_int_eq(bly_store_open(h.path, NULL, &h.store, NULL), 0);
+    bly_new_job job = harness_job("tick");
+    job.id = BLY_BYTES("tick");
+    job.run_at_ns = first_ns;
+    job.schedule = (bly_schedule){.kind = BLY_SCHEDULE_EVERY,
+                                  .period_ns = period_ns,
+                                  .missed = BLY_MISSED_ALL,
+                                  .missed_max = 1000000};
+    (void)harness_add(&h, &job);
+    int64_t slot_ns = 0;
+    while (read(pipes[0], &slot_ns, sizeof slot_ns) == sizeof slot_ns) {
+        int64_t at = (slot_ns - first_ns) / period_ns;
+        ck_assert_int_eq(slot_ns, first_ns + at * period_ns);
+        ck_assert_int_le(at, SLOTS + PROCESSES);
+        ck_assert_msg(seen[at]++ == 0, "slot %d ran twice", (int)at);
+    }
+    for (int i = 0; i < SLOTS; i++) {
+        ck_assert_msg(seen[i] == 1, "slot %d did not run", i);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status = 0;
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert_int_eq(status, 0);
+    }
+    invariants_hold(h.path);
+    bly_store_close(h.store, BELAY_FOREVER);
+    harness_remove(&h);
+}
+END_TEST
+
+enum { RACES = 150 };
+
+static void add_limited(void *arg)
+{
+    (void)arg;
+    bly_want want = {.name = BLY_BYTES("one"), .capacity = 1};
+    bly_new_job job = harness_job("x");
+    job.wants = &want;
+    job.want_count = 1;
+    for (int i = 0; i < RACES; i++) {
+        (void)harness_add(&h, &job);
+    }
+}
+
+/* One thread adds to a limit of one while another ends the only holder, again and again. */
+START_TEST(an_add_that_races_the_last_release_is_not_left_behind)
+{
+    harness_begin(&h);
+    bly_thread adder;
+    ck_assert_int_eq(bly_thread_create(&adder, NULL, add_limited, NULL), 0);
+    for (int done = 0; done < RACES;) {
+        bly_claim_result result;
+        /* Two are asked for, so that the second is parked when it is there. */
+        ck_assert_int_eq(bly_store_claim(h.store, h.session, 2, BLY_CLAIM_START, &result), 0);
+        ck_assert_uint_le(result.count, 1);
+        if (result.first != NULL) {
+            ck_assert_int_eq(harness_end_claim(&h, result.first, BLY_DO_DONE), 0);
+            done++;
+        }
+    }
+    bly_thread_join(&adder);
+    bly_store_stats stats;
+    ck_assert_int_eq(bly_store_stats_get(h.store, &stats), 0);
+    ck_assert_uint_eq(stats.jobs[BLY_JOB_PARKED], 0);
+    ck_assert_uint_eq(stats.jobs[BLY_JOB_DONE], RACES);
+    harness_end(&h);
+}
+END_TEST
+
 UNIT_MAIN("store/commit", threads_add_at_once_and_each_job_is_there,
           what_waits_for_the_lock_is_committed_together,
           one_refused_request_leaves_the_others_of_its_group,
           reports_that_were_not_awaited_are_stored_by_close,
           a_watch_is_ready_after_commits_of_any_store, a_commit_that_nobody_rang_for_is_noticed,
-          the_wal_is_written_back_when_it_has_grown, processes_share_the_jobs_and_each_runs_once)
+          the_wal_is_written_back_when_it_has_grown, processes_share_the_jobs_and_each_runs_once,
+          processes_run_each_slot_of_a_schedule_once,
+          an_add_that_races_the_last_release_is_not_left_behind)
