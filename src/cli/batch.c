@@ -445,9 +445,8 @@ int bly_batch_finish(struct bly_batch *batch, bool is_whole, uint64_t total)
         return 0;
     }
     int result = belay_jobs_flush(batch->jobs, belay_time_add(belay_clock_now(NULL), FLUSH_NS));
-    if (result == 0 && is_whole && is_all_well(batch)) {
-        result = belay_jobs_batch_end(batch->jobs, batch->id, total);
-    }
+    batch->is_over = result == 0 && is_whole && is_all_well(batch);
+    batch->total = total;
     return result != 0 ? bly_jobstore_failed(batch->jobs, result) : 0;
 }
 
@@ -460,6 +459,10 @@ void bly_batch_close(struct bly_batch *batch)
     if (batch->session != NULL) {
         (void)belay_jobs_flush(batch->jobs, belay_time_add(belay_clock_now(NULL), FLUSH_NS));
         (void)belay_jobs_session_end(batch->session);
+    }
+    int result = batch->is_over ? belay_jobs_batch_end(batch->jobs, batch->id, batch->total) : 0;
+    if (result != 0) {
+        bly_jobstore_failed(batch->jobs, result);
     }
     if (batch->jobs != NULL) {
         bly_jobstore_close(batch->jobs);

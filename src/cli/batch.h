@@ -46,7 +46,8 @@ struct bly_batch {
     struct bly_batch_known *known; /* by number */
     size_t known_count, known_max;
     struct bly_batch_claim *claims; /* of jobs that have not ended */
-    bool is_broken;                 /* the store failed, which was said */
+    bool is_over;                   /* all has ended well */
+    uint64_t total;                 /* jobs; known when it is over */
     bly_job *group[BLY_BATCH_GROUP];
     size_t group_count;
     struct bly_words argv; /* scratch */
@@ -84,9 +85,10 @@ void bly_batch_end(struct bly_batch *batch, bly_job *job, const bly_proc_end *en
                    bool is_given_back);
 
 /*
- * bly_batch_finish: returns when all ends are stored; is_whole: the input was used up, and when all
- * jobs of the batch have ended well, its name is free again. 0, or BLY_SAY_OWN_ERROR after a
- * message.
+ * bly_batch_finish: returns when all ends are stored; is_whole: the input was used up. When all
+ * jobs of the batch have ended well, bly_batch_close makes its name free again: as late as can be,
+ * since who kills a batch after that and says --resume begins another one. 0, or BLY_SAY_OWN_ERROR
+ * after a message.
  */
 int bly_batch_finish(struct bly_batch *batch, bool is_whole, uint64_t total);
 
