@@ -250,7 +250,8 @@ static const char *set_tagstring(void *target, const char *value)
 
 #define USE_SSH     "start belay on the other machine: ssh HOST belay run ..."
 #define USE_SPLIT   "cut the input into files with split(1) and give their names to belay run"
-#define USE_WITH    "a limit of a batch is --limit NAME=N"
+#define USE_WITH    "run `belay with NAME=N -- COMMAND`, or limit a batch by --limit NAME=N"
+#define USE_STORE   "keep the batch in a store by --name, or add jobs by `belay add`"
 #define USE_COPY    "copy files with rsync(1) or scp(1) in the command itself"
 #define USE_COLUMNS "use --colsep and {1} {2} ..."
 
@@ -375,9 +376,9 @@ static const struct bly_option table[] = {
     {"memsuspend", 0, "SIZE", NULL, NULL, "use --memfree SIZE"},
     {"shuf", 0, NULL, NULL, NULL, "use shuf(1) on the input"},
     {"shebang", 0, NULL, NULL, NULL, "write a script that calls belay run"},
-    {"sqlmaster", 0, "URL", NULL, NULL, "use --joblog"},
-    {"sqlworker", 0, "URL", NULL, NULL, "use --joblog"},
-    {"sql", 0, "URL", NULL, NULL, "use --joblog"},
+    {"sqlmaster", 0, "URL", NULL, NULL, USE_STORE},
+    {"sqlworker", 0, "URL", NULL, NULL, USE_STORE},
+    {"sql", 0, "URL", NULL, NULL, USE_STORE},
     {"termseq", 0, "LIST", NULL, NULL,
      "a first signal waits, a second one ends jobs, a third kills them"},
     {"profile", 'J', "NAME", NULL, NULL, "write a shell function or a script with your options"},

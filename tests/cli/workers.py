@@ -30,6 +30,39 @@ def test_a_killed_worker_loses_nothing():
         equal(belay("logs", number).out, b"end\n")
 
 
+def test_looking_frees_the_jobs_of_a_dead_worker():
+    """Nobody works, and yet nothing is stuck: whoever looks sees to it."""
+    for _ in range(10):
+        add(HOLDS)
+    with worker("-j10") as process:
+        wait_for(lambda: len(pids()) == 10, "ten jobs")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    wait_for(lambda: {job["state"] for job in jobs().values()} == {"ready"}, "all ready")
+    equal([is_there(pid) for pid in pids()], [False] * 10)
+
+
+def test_a_killed_worker_changes_no_order_and_no_count():
+    numbers = [add("--priority", priority, "--tries", "2", f"echo {priority} >> order; {HOLDS}") for priority in "132"]
+    with worker("-j1") as process:
+        wait_for(pids, "the first job")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    open("go", "w", encoding="utf-8").close()
+    work("-j1")
+    equal(read("order").split(), ["3", "3", "2", "1"])
+    equal([jobs()[number]["failed"] for number in numbers], [0, 0, 0])
+
+
+def test_a_canceled_job_leaves_no_child_of_its_shell():
+    number = add("sh -c 'echo $$ >> pids; sleep 1000 & echo $! >> pids; wait' & wait")
+    with worker():
+        wait_for(lambda: len(pids()) == 2, "two processes")
+        says(belay("cancel", number), "told to end", status=0)
+        equal(belay("wait", number).status, 125)
+        equal([is_there(pid) for pid in pids()], [False, False])
+
+
 def test_lost_fail():
     number = add("--lost", "fail", HOLDS)
     with worker() as process:
