@@ -73,6 +73,30 @@ void bly_live_destroy(const char *url, bly_live *live)
     live->fd = -1;
 }
 
+/* When a process began, in ticks since the boot; -1: there is none. */
+int64_t bly_live_start_of(pid_t pid)
+{
+    char text[1024];
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/%d/stat", (int)pid);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (got <= 0) {
+        return -1;
+    }
+    text[got] = '\0';
+    /* The command may hold anything, a bracket too; behind the last one come numbers. The start is
+     * the 22nd field, the state the third. */
+    char *at = strrchr(text, ')');
+    for (int field = 2; at != NULL && field < 22; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at == NULL ? -1 : strtoll(at, NULL, 10);
+}
+
 /* Whether one of the process's descriptors is the file. */
 static bool has_open(const char *pid, const struct stat *file)
 {

@@ -140,9 +140,10 @@ static int is_id_taken(bly_tx *tx, const bly_job *job, bool *ret_is)
 {
     int64_t count = 0;
     int result = bly_sql_number(tx->conn,
-                                "SELECT count(*) FROM job WHERE state <= 6 AND id ="
-                                " (SELECT id FROM job WHERE seq = ?)",
-                                BLY_ARGS(BLY_INT(job->seq)), &count);
+                                "SELECT (SELECT count(*) FROM job WHERE state <= 6 AND id ="
+                                " (SELECT id FROM job WHERE seq = ?1)) + (SELECT count(*) FROM job"
+                                " WHERE state <= 6 AND schedule = ?2)",
+                                BLY_ARGS(BLY_INT(job->seq), BLY_MAYBE(job->schedule)), &count);
     *ret_is = count > 0;
     return result;
 }
@@ -154,7 +155,7 @@ static int retry_job(bly_tx *tx, bly_job *job)
         job->state != BLY_JOB_SKIPPED) {
         return BELAY_ETOOLATE;
     }
-    int result = job->has_id ? is_id_taken(tx, job, &is_taken) : 0;
+    int result = job->has_id || job->schedule != 0 ? is_id_taken(tx, job, &is_taken) : 0;
     if (result != 0 || is_taken) {
         return result != 0 ? result : BELAY_EEXIST;
     }

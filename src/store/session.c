@@ -6,7 +6,8 @@
  * live file is killed, and when that lock can be had as well, nobody is left who could still be
  * doing the session's work: its jobs are given back. The rescuer holds both locks meanwhile, and
  * the row of the session is closed in the same transaction, so two rescuers do not get in each
- * other's way. A session of an earlier boot has no process, whatever its files say.
+ * other's way. Should somebody have removed the files, a process of that number and start time
+ * counts as alive. A session of an earlier boot has no process, whatever its files say.
  */
 #include "store/sqlite_int.h"
 
@@ -64,10 +65,11 @@ static int begin(bly_tx *tx, void *arg)
     (void)uname(&host);
     int result = bly_sql_number(
         tx->conn,
-        "INSERT INTO session (boot, host, pid, own_lock, live_lock, begun_at, slots)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        "INSERT INTO session (boot, host, pid, pid_start, own_lock, live_lock, begun_at, slots)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
         BLY_ARGS(BLY_BLOB(BLY_BYTES(tx->store->boot)), BLY_BLOB(BLY_BYTES(host.nodename)),
-                 BLY_INT(getpid()), BLY_BLOB(BLY_BYTES(self->own)), BLY_BLOB(BLY_BYTES(self->live)),
+                 BLY_INT(getpid()), BLY_INT(bly_live_start_of(getpid())),
+                 BLY_BLOB(BLY_BYTES(self->own)), BLY_BLOB(BLY_BYTES(self->live)),
                  BLY_INT(tx->now_ns), BLY_INT(self->opts->slots != 0 ? self->opts->slots : 1)),
         &id);
     self->session = (uint64_t)id;
@@ -266,6 +268,7 @@ int bly_sqlite_session_end(bly_store *base, uint64_t session)
 typedef struct suspect {
     uint64_t session;
     bool is_of_this_boot;
+    int64_t pid, pid_start;
     char own[64], live[64];
 } suspect;
 
@@ -282,11 +285,12 @@ static void copy_name(char *to, size_t size, bly_bytes from)
 static int read_sessions(bly_tx *tx, void *arg)
 {
     suspects *self = arg;
-    bly_cursor cursor = bly_cursor_begin(
-        tx->conn,
-        "SELECT id, boot = ?, own_lock, live_lock FROM session WHERE ended_at IS NULL"
-        " ORDER BY id LIMIT ?",
-        BLY_ARGS(BLY_BLOB(BLY_BYTES(tx->store->boot)), BLY_INT(SESSIONS_MAX)));
+    bly_cursor cursor =
+        bly_cursor_begin(tx->conn,
+                         "SELECT id, boot = ?, own_lock, live_lock, pid, pid_start FROM session "
+                         "WHERE ended_at IS NULL"
+                         " ORDER BY id LIMIT ?",
+                         BLY_ARGS(BLY_BLOB(BLY_BYTES(tx->store->boot)), BLY_INT(SESSIONS_MAX)));
     self->count = 0;
     while (self->count < SESSIONS_MAX && bly_cursor_next(&cursor)) {
         suspect *found = &self->list[self->count++];
@@ -294,6 +298,8 @@ static int read_sessions(bly_tx *tx, void *arg)
         found->is_of_this_boot = bly_col(&cursor, 1) != 0;
         copy_name(found->own, sizeof found->own, bly_col_bytes(&cursor, 2));
         copy_name(found->live, sizeof found->live, bly_col_bytes(&cursor, 3));
+        found->pid = bly_col(&cursor, 4);
+        found->pid_start = bly_col(&cursor, 5);
     }
     return bly_cursor_end(&cursor);
 }
@@ -329,7 +335,8 @@ static int rescue_one(bly_sqlite *store, const suspect *who, uint32_t *jobs, uin
     int result = 0;
     bool is_dead = true;
     if (who->is_of_this_boot) {
-        is_dead = !store->is_memory && try_lock(store, who->own, &own_fd);
+        is_dead = !store->is_memory && try_lock(store, who->own, &own_fd) &&
+                  (own_fd >= 0 || bly_live_start_of((pid_t)who->pid) != who->pid_start);
         if (is_dead && !try_lock(store, who->live, &live_fd)) {
             uint32_t killed = 0;
             (void)bly_live_kill_holders(live_fd, &killed);

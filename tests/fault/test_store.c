@@ -307,6 +307,46 @@ START_TEST(each_call_of_the_file_layer_fails_for_want_of_room)
 }
 END_TEST
 
+/* SQLite's own allocations: each ALLOC_STEP-th fails once, so that a run stays short. */
+enum { ALLOC_STEP = 37 };
+static sqlite3_mem_methods real_memory;
+
+static void *starved_malloc(int size)
+{
+    return faulty_now() ? NULL : real_memory.xMalloc(size);
+}
+
+static void *starved_realloc(void *block, int size)
+{
+    return faulty_now() ? NULL : real_memory.xRealloc(block, size);
+}
+
+START_TEST(allocations_of_the_database_fail)
+{
+    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory), SQLITE_OK);
+    sqlite3_mem_methods starved = real_memory;
+    starved.xMalloc = starved_malloc;
+    starved.xRealloc = starved_realloc;
+    ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_MALLOC, &starved), SQLITE_OK);
+    make_notes();
+    for (uint32_t k = 1;; k += ALLOC_STEP) {
+        make_folder();
+        forget();
+        bly_store(&faulty_calls, 0u, BLY_SEQ_CST);
+        bly_store(&faulty_failed, 0u, BLY_SEQ_CST);
+        bly_store(&faulty_fail_at, k, BLY_SEQ_CST);
+        live(NULL);
+        bly_store(&faulty_fail_at, 0u, BLY_SEQ_CST);
+        judge(said->count);
+        remove_folder();
+        if (bly_load(&faulty_failed, BLY_SEQ_CST) == 0) {
+            ck_assert_uint_gt(k, 1000);
+            break;
+        }
+    }
+}
+END_TEST
+
 /* The process is killed before its nth statement. */
 static uint32_t steps_left;
 
@@ -516,6 +556,7 @@ int main(void)
 {
     const TTest *tests[] = {each_call_of_the_file_layer_fails_with_an_error_of_the_disk,
                             each_call_of_the_file_layer_fails_for_want_of_room,
+                            allocations_of_the_database_fail,
                             a_kill_before_any_statement_loses_nothing,
                             what_was_acknowledged_survives_a_power_cut_at_any_sync,
                             workers_killed_at_random_lose_and_double_nothing};

@@ -200,6 +200,21 @@ START_TEST(cron_slots_come_from_the_function_and_end_with_it)
 }
 END_TEST
 
+START_TEST(a_failed_run_is_not_retried_beside_the_next)
+{
+    harness_begin(&h);
+    uint64_t seq = add_every(BLY_MISSED_ONCE, 0);
+    ck_assert_int_eq(harness_end_claim(&h, claim_slot(START, 0), BLY_DO_FAIL), 0);
+    bly_job_ref ref = {.seq = seq};
+    ck_assert_int_eq(bly_store_retry(h.store, &ref, NULL), BELAY_EEXIST);
+    bly_job_ref id = {.id = BLY_BYTES("tick")};
+    ck_assert_int_eq(bly_store_cancel(h.store, &id), 0);
+    ck_assert_int_eq(bly_store_retry(h.store, &ref, NULL), 0);
+    harness_run(&h, seq);
+    harness_end(&h);
+}
+END_TEST
+
 START_TEST(jitter_is_the_same_each_time_and_bounded)
 {
     harness_begin(&h);
@@ -222,5 +237,6 @@ UNIT_MAIN("store/schedule", each_slot_runs_once_and_runs_do_not_overlap,
           cancel_ends_the_schedule_and_frees_its_id,
           a_schedule_is_the_same_or_replaced_behind_its_run,
           a_failed_run_ends_the_schedule_that_wants_that,
+          a_failed_run_is_not_retried_beside_the_next,
           cron_slots_come_from_the_function_and_end_with_it,
           jitter_is_the_same_each_time_and_bounded)
