@@ -11,6 +11,7 @@
 #include "jobtext.h"
 #include "jsonout.h"
 #include "say.h"
+#include "tables.h"
 
 enum { ENDED_SHOWN = 20, PAGE = 1000 };
 
@@ -22,6 +23,7 @@ struct lsopts {
     uint32_t states; /* 0: the live ones and the last that ended */
     const char *queue;
     const char *batch;
+    int table; /* what is listed instead of jobs; 0: jobs */
 };
 
 static const char *set_all(void *target, const char *value)
@@ -56,12 +58,37 @@ static const char *set_batch(void *target, const char *value)
     return bly_name_check(value, strlen(value));
 }
 
+static const char *set_workers(void *target, const char *value)
+{
+    (void)value;
+    ((struct lsopts *)target)->table = BELAY_JOBS_SESSIONS;
+    return NULL;
+}
+
+static const char *set_batches(void *target, const char *value)
+{
+    (void)value;
+    ((struct lsopts *)target)->table = BELAY_JOBS_BATCHES;
+    return NULL;
+}
+
+static const char *set_recurring(void *target, const char *value)
+{
+    (void)value;
+    ((struct lsopts *)target)->table = BELAY_JOBS_SCHEDULES;
+    return NULL;
+}
+
 static const struct bly_option table[] = {
     {.help = "Which jobs:"},
     {"all", 'a', NULL, "all, however long ago they ended", set_all, NULL},
     {"state", 's', "STATE", "those in a state (several: in any of them)", add_state, NULL},
     {"queue", 0, "NAME", "those of a queue", set_queue, NULL},
     {"batch", 0, "NAME", "those of the newest batch of a name", set_batch, NULL},
+    {.help = "Instead of jobs:"},
+    {"workers", 0, NULL, "the workers that are alive", set_workers, NULL},
+    {"batches", 0, NULL, "the batches of `belay run --name`", set_batches, NULL},
+    {"recurring", 0, NULL, "the jobs of `belay add --every`", set_recurring, NULL},
     {.help = "And:"},
     BLY_JOBOPTS_STORE,
     BLY_JOBOPTS_JSON,
@@ -183,6 +210,11 @@ static int list_all(const struct lsopts *opts)
         .now_ns = belay_clock_wall(NULL),
         .columns = {.columns = headings, .count = sizeof headings / sizeof headings[0]}};
     int status = bly_jobstore_open(opts->common.store, BLY_JOBSTORE_LOOK, &listing.jobs);
+    if (status == 0 && listing.jobs != NULL && opts->table != 0) {
+        status = bly_tables_print(listing.jobs, opts->table, opts->common.is_json);
+        bly_jobstore_close(listing.jobs);
+        return status;
+    }
     if (status == 0 && listing.jobs != NULL) {
         status = list_jobs(&listing);
         warn_about_wal(listing.jobs);

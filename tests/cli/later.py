@@ -1,4 +1,5 @@
 """Jobs for later: adding them, working on them, waiting for them."""
+import json
 import os
 import re
 import subprocess
@@ -179,6 +180,24 @@ def test_ls_says_why():
     shown = belay("show", dep, gpu).out.decode()
     for text in (f"Job {dep} is waiting: after {far}", "Command: echo", "queue gpu", "\n\n"):
         equal(text in shown, True, shown)
+
+
+def test_what_else_there_is_is_listed():
+    number = add("--id", "tick", "--every", "1h", "--in", "1h", "true")
+    equal(belay("run", "--name", "nightly", "false", ":::", "a", "b").status, 2)
+    batches = belay("ls", "--batches")
+    prints(batches, batches.out.decode())
+    equal([line.split()[1:6] for line in batches.out.decode().splitlines()[1:]],
+          [["nightly", "unfinished", "0", "2", "0"]])
+    equal(json.loads(belay("ls", "--batches", "--json").out)["failed"], 2)
+    equal(json.loads(belay("ls", "--recurring", "--json").out)["job"], int(number))
+    equal(belay("ls", "--recurring").out.decode().splitlines()[1].split()[:3], ["tick", "1", "h"])
+    equal(belay("ls", "--workers", "--json").out, b"")
+    with worker("-j3", "--queue", "a", "--queue", "b") as process:
+        wait_for(lambda: belay("ls", "--workers", "--json").out, "the worker")
+        row = json.loads(belay("ls", "--workers", "--json").out)
+        equal((row["pid"], row["slots"], row["running"], row["queues"]), (process.pid, 3, 0, ["a", "b"]))
+        equal(belay("ls", "--workers").out.split()[-2:], [b"a", b"b"])
 
 
 def test_cancel_retry_and_pause():
