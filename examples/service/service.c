@@ -80,7 +80,7 @@ static int show(belay_jobs *jobs, uint64_t seq)
 static int serve(belay_jobs *jobs)
 {
     static const char *const guests[] = {"Ada", "Grace!", "Barbara"};
-    uint64_t seqs[3];
+    uint64_t seqs[3] = {0};
     for (int i = 0; i < 3; i++) {
         if (is_wrong("the guest cannot be greeted", greet(jobs, guests[i], &seqs[i]))) {
             return 1;
@@ -96,9 +96,9 @@ static int serve(belay_jobs *jobs)
 
 int main(int argc, char **argv)
 {
-    belay_jobs *jobs;
+    belay_jobs *jobs = NULL;
     belay_jobs_error error = {0};
-    belay_exec *pool;
+    belay_exec *pool = NULL;
     if (belay_jobs_open(argc > 1 ? argv[1] : "memory:", NULL, &jobs, &error) != 0) {
         fprintf(stderr, "service: %s\n", error.text);
         return 1;
