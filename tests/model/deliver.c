@@ -14,11 +14,17 @@
 static uint32_t is_readable; /* atomic */
 static uint32_t is_open;     /* atomic */
 
+static bool is_refusing;
+
+/* The lowest number is free, as when stdin is closed. */
 static int open_event(void)
 {
+    if (is_refusing) {
+        return BELAY_EIO;
+    }
     bly_store(&is_open, 1u, BLY_SEQ_CST);
     bly_store(&is_readable, 0u, BLY_SEQ_CST);
-    return 3;
+    return 0;
 }
 
 static void signal_event(int fd)
@@ -85,7 +91,8 @@ static void loop_until_both_ran(int max)
 {
     while (tasks[0].runs + tasks[1].runs < 2) {
         await_readable();
-        belay_model_check(belay_mailbox_run(box, max) >= 0);
+        int ran = belay_mailbox_run(box, max);
+        belay_model_check(ran >= 0 && (max == 0 || ran <= max));
     }
     belay_model_check(tasks[0].runs == 1 && tasks[1].runs == 1);
 }
@@ -126,6 +133,15 @@ static void two_runners(void *arg)
     }
     belay_model_check(tasks[0].runs == 1 && tasks[1].runs == 1);
     belay_model_check(belay_mailbox_destroy(box) == 0);
+}
+
+static void box_without_descriptor(void *arg)
+{
+    (void)arg;
+    bly_events = &events;
+    is_refusing = true;
+    belay_model_check(belay_mailbox_create(NULL, &box) == BELAY_EIO);
+    is_refusing = false;
 }
 
 /* A waiter that leaves as soon as it is told, as a lease on a stack does. */
@@ -198,6 +214,7 @@ const scenario deliver_scenarios[] = {
      .arg = (void *)(intptr_t)1,
      .opts = {.preemptions = 3}},
     {.name = "mailbox/two-runners", .fn = two_runners, .opts = {.preemptions = 3}},
+    {.name = "mailbox/without-descriptor", .fn = box_without_descriptor},
     {.name = "parker/two-waits-of-one-thread",
      .fn = two_waits_of_one_thread,
      .opts = {.preemptions = 3, .spurious = 1}},

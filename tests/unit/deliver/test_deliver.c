@@ -336,6 +336,35 @@ START_TEST(attach_reaches_the_executor_that_counts)
 }
 END_TEST
 
+/* Leaves a task in the list that was empty, and ends the thread. */
+static belay_task *left_behind;
+
+static void push_and_exit_run(belay_task *task)
+{
+    (void)task;
+    bly_deliver_push(left_behind);
+    pthread_exit(NULL);
+}
+
+static void *push_exiting(void *arg)
+{
+    belay_task exiting = {.run = push_and_exit_run};
+    left_behind = arg;
+    bly_deliver_push(&exiting);
+    bly_deliver_run();
+    return NULL;
+}
+
+START_TEST(a_task_that_ends_its_thread_leaves_what_it_pushed_to_be_delivered)
+{
+    probe behind = new_probe(NULL);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, push_exiting, &behind.task), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(behind.order, 1);
+}
+END_TEST
+
 UNIT_MAIN("deliver/deliver", run_calls_in_order_of_the_pushes, run_of_an_empty_list_does_nothing,
           a_nested_run_only_appends, a_running_task_is_active_and_not_queued,
           a_long_chain_keeps_the_stack_constant, a_task_may_free_itself,
@@ -344,4 +373,5 @@ UNIT_MAIN("deliver/deliver", run_calls_in_order_of_the_pushes, run_of_an_empty_l
           deliver_to_runs_a_refused_delivery_inline_and_counts_it,
           deliver_to_without_executor_or_inline_runs_here, submit_refuses_bad_arguments,
           submit_hands_on_the_executor_s_answer, inline_submit_runs_before_it_returns,
-          inline_submit_refuses_a_task_that_is_queued, attach_reaches_the_executor_that_counts)
+          inline_submit_refuses_a_task_that_is_queued, attach_reaches_the_executor_that_counts,
+          a_task_that_ends_its_thread_leaves_what_it_pushed_to_be_delivered)

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static bool is_readable(int fd)
 {
@@ -51,5 +52,13 @@ START_TEST(create_without_descriptors_is_an_io_error)
 }
 END_TEST
 
+START_TEST(the_lowest_descriptor_is_as_good_as_any)
+{
+    (void)close(STDIN_FILENO);
+    ck_assert_int_eq(bly_events->create(), STDIN_FILENO);
+    bly_events->close(STDIN_FILENO);
+}
+END_TEST
+
 UNIT_MAIN("deliver/event", signal_makes_it_readable_and_clear_makes_it_not, it_is_closed_on_exec,
-          create_without_descriptors_is_an_io_error)
+          create_without_descriptors_is_an_io_error, the_lowest_descriptor_is_as_good_as_any)
