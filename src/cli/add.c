@@ -141,6 +141,9 @@ static int refuse(belay_jobs *jobs, const struct bly_addopts *opts, int result)
     case BELAY_EBUSY:
         return bly_say_about("--limit", "the limit has another capacity; leave =N out, or change "
                                         "it by `belay limit NAME N`");
+    case BELAY_EINVAL:
+        return bly_say_about("the job", "a store takes 8 MiB of words and of environment; pass "
+                                        "data in files");
     default:
         return bly_jobstore_failed(jobs, result);
     }
