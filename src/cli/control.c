@@ -6,7 +6,8 @@
 #include "engine_int.h"
 #include "say.h"
 
-enum { STATUS_OUTPUT_GONE = 141 };
+/* The most survivors that are named. */
+enum { STATUS_OUTPUT_GONE = 141, SURVIVORS_SHOWN = 16 };
 
 void bly_engine_stop(struct bly_engine *engine, int status)
 {
@@ -29,13 +30,43 @@ void bly_engine_fail_output(struct bly_engine *engine)
     bly_proc_stop_all(engine->proc);
 }
 
+/* Names the first few of those that could not be ended. */
+static void say_survivors(const struct bly_engine *engine)
+{
+    pid_t pids[SURVIVORS_SHOWN];
+    uint32_t count = bly_proc_survivors(engine->proc, pids, SURVIVORS_SHOWN);
+    if (count == 0) {
+        bly_say("processes of jobs may live on: /proc could not be read; see `ps -e`");
+        return;
+    }
+    struct bly_bytes list = {0};
+    for (uint32_t i = 0; i < count && i < SURVIVORS_SHOWN; i++) {
+        bly_bytes_print(&list, i == 0 ? "%d" : ",%d", (int)pids[i]);
+    }
+    bly_say("%" PRIu32 " processes of jobs live on, they could not be killed; "
+            "see `ps -o pid,user,stat,args -p %.*s`",
+            count, (int)list.len, list.at);
+    bly_bytes_free(&list);
+}
+
 void bly_engine_on_notice(int notice, void *arg)
 {
     struct bly_engine *engine = arg;
-    if (notice == BLY_PROC_NOTICE_DISK_FULL) {
+    switch (notice) {
+    case BLY_PROC_NOTICE_DISK_FULL:
         bly_say("spool folder: the disk is full, output is incomplete; make room or set TMPDIR");
-    } else {
+        break;
+    case BLY_PROC_NOTICE_SURVIVORS:
+        say_survivors(engine);
+        break;
+    case BLY_PROC_NOTICE_KEEPER_STAYS:
+        bly_say("keeper: process %d still waits for processes of jobs that do not die; "
+                "see `ps -o pid,stat,wchan,args --ppid %d`",
+                (int)bly_proc_keeper(engine->proc), (int)bly_proc_keeper(engine->proc));
+        break;
+    default:
         bly_say("keeper: it has died, and its jobs with it; start the batch again");
+        break;
     }
     bly_engine_stop(engine, BLY_SAY_OWN_ERROR);
 }

@@ -256,23 +256,43 @@ static bool set_up(bly_keeper *keeper)
            prctl(PR_SET_NAME, "belay-keeper") == 0 && allocate(keeper) && open_all(keeper);
 }
 
+static bool has_to_look(const bly_keeper *keeper)
+{
+    return keeper->has_news ||
+           (keeper->look_ns != BELAY_FOREVER && keeper->look_ns <= bly_monotonic_ns());
+}
+
 static void run(bly_keeper *keeper)
 {
     while (!keeper->is_over) {
-        bly_poller_wait(&keeper->poller, bly_kjob_next_timer(keeper));
+        int64_t timer_ns = bly_kjob_next_timer(keeper);
+        bly_poller_wait(&keeper->poller, timer_ns < keeper->look_ns ? timer_ns : keeper->look_ns);
         if (keeper->timers > 0 && keeper->suspended_ns == 0) {
             bly_kjob_run_timers(keeper, bly_monotonic_ns());
         }
-        if (keeper->has_news && !keeper->is_over) {
+        if (!keeper->is_over && has_to_look(keeper)) {
             bly_left_settle(keeper);
         }
         flush(keeper);
     }
 }
 
+/*
+ * Ends all descendants. Descriptors that are of no use any more go first, so that /proc can be read
+ * even at the limit on descriptors; the live file stays, since its lock says that somebody is left.
+ */
+static int end_all(bly_keeper *keeper)
+{
+    bly_poller_free(&keeper->poller);
+    close(keeper->signal_fd);
+    close(keeper->runner_fd);
+    int ended = bly_tree_end(&keeper->kept, BELAY_FOREVER, NULL);
+    return ended == 0 ? 0 : BLY_KEEPER_DENIED;
+}
+
 _Noreturn void bly_keeper_main(const bly_keeper_opts *opts)
 {
-    bly_keeper keeper = {.opts = *opts, .wire_events = EPOLLIN};
+    bly_keeper keeper = {.opts = *opts, .wire_events = EPOLLIN, .look_ns = BELAY_FOREVER};
     errno = 0;
     bool is_ready = shed_descriptors(&keeper.opts);
     bly_wire_init(&keeper.wire, keeper.opts.fd);
@@ -285,10 +305,10 @@ _Noreturn void bly_keeper_main(const bly_keeper_opts *opts)
     }
     hello->number = is_ready ? 0 : errno != 0 ? errno : ENOMEM;
     flush(&keeper);
-    if (is_ready) {
-        raise_limit(&keeper);
-        run(&keeper);
-        bly_tree_end(&keeper.kept, BELAY_FOREVER);
+    if (!is_ready) {
+        _exit(1);
     }
-    _exit(0);
+    raise_limit(&keeper);
+    run(&keeper);
+    _exit(end_all(&keeper));
 }

@@ -26,6 +26,9 @@
 #define BLY_SWEEPS_MAX 50u
 #define BLY_SWEEP_NS   INT64_C(100000000)
 
+/* The keeper's exit status when some of its descendants may not be signalled by this user. */
+#define BLY_KEEPER_DENIED 2
+
 /* States of a job in the keeper. */
 enum {
     BLY_KJOB_FREE = 0,
@@ -80,6 +83,7 @@ struct bly_keeper {
     int runner_fd;        /* pidfd of the runner */
     bool is_over;         /* the runner is gone */
     bool has_news;        /* a child has ended since the last look at all children */
+    int64_t look_ns;      /* when to look again after a look that failed; BELAY_FOREVER: none did */
     sigset_t mask;        /* of the commands; constant */
     bool has_files_limit; /* files_limit differs from the keeper's own; constant */
     struct rlimit files_limit;
@@ -96,6 +100,8 @@ struct bly_keeper {
 
 /*
  * bly_keeper_main: is the keeper until the runner is gone and no descendant is left; never returns.
+ * Exit status: 0 (nobody is left but those that were to be kept), BLY_KEEPER_DENIED, or 1 (it could
+ * not begin).
  */
 _Noreturn void bly_keeper_main(const bly_keeper_opts *opts);
 
@@ -116,7 +122,10 @@ void bly_kjob_finish(bly_kjob *job, uint32_t kept, bool is_dirty);
 int64_t bly_kjob_next_timer(const bly_keeper *keeper);
 void bly_kjob_run_timers(bly_keeper *keeper, int64_t now_ns);
 
-/* left.c: reaps adopted children and moves on the jobs whose main process has ended. */
+/*
+ * left.c: reaps adopted children and moves on the jobs whose main process has ended; later, when it
+ * is impossible to look who is there (no descriptors, no memory).
+ */
 void bly_left_settle(bly_keeper *keeper);
 
 /* bly_left_timer: the timer of a job that is clearing or sweeping has fired. */

@@ -248,13 +248,14 @@ void bly_kjob_spawn(bly_keeper *keeper, const bly_wire_spawn *spawn)
 static void note_descendants(bly_kjob *job)
 {
     bly_tree_list now = {0};
-    int found = bly_tree_below(job->pid, NULL, &now);
-    for (uint32_t i = 0; found == 0 && i < now.count; i++) {
+    bly_tree_below(job->pid, NULL, &now);
+    int added = 0;
+    for (uint32_t i = 0; added == 0 && i < now.count; i++) {
         if (!bly_tree_list_has(&job->known, &now.procs[i])) {
-            found = bly_tree_list_add(&job->known, &now.procs[i]);
+            added = bly_tree_list_add(&job->known, &now.procs[i]);
         }
     }
-    bly_tree_list_free(&now); /* what did not fit is still ended when it is in the session */
+    bly_tree_list_free(&now); /* what is missing is still ended when it is in the session */
 }
 
 void bly_kjob_stop(bly_kjob *job)

@@ -9,6 +9,9 @@
  * to
  * end: TERM and CONT, and KILL when the time is over. A job told to stop also takes along those of
  * its descendants that had made sessions of their own by then.
+ *
+ * No job is settled on half a look: where /proc cannot be read (descriptors, memory), the look is
+ * made again until it is whole, and the end of the job is reported that much later.
  */
 #include "proc/keeper_int.h"
 
@@ -29,20 +32,20 @@ static bool is_over(const bly_kjob *job)
 }
 
 /* The children of the keeper; grows the room for their pids when they are more. */
-static uint32_t look_at_own(bly_keeper *keeper)
+static int look_at_own(bly_keeper *keeper, uint32_t *ret_count)
 {
-    uint32_t count = bly_tree_own(keeper->children_fd, keeper->own, keeper->own_max);
-    while (count > keeper->own_max) {
-        uint32_t room = count + OWN_MORE;
+    int looked = bly_tree_own(keeper->children_fd, keeper->own, keeper->own_max, ret_count);
+    while (looked == 0 && *ret_count > keeper->own_max) {
+        uint32_t room = *ret_count + OWN_MORE;
         pid_t *own = bly_realloc(keeper->own, room * sizeof *own);
         if (own == NULL) {
-            return keeper->own_max; /* the rest at a later look */
+            return BELAY_ENOMEM;
         }
         keeper->own = own;
         keeper->own_max = room;
-        count = bly_tree_own(keeper->children_fd, keeper->own, keeper->own_max);
+        looked = bly_tree_own(keeper->children_fd, keeper->own, keeper->own_max, ret_count);
     }
-    return count;
+    return looked;
 }
 
 static bool is_main(const bly_keeper *keeper, pid_t pid)
@@ -56,35 +59,43 @@ static bool is_main(const bly_keeper *keeper, pid_t pid)
 }
 
 /* An adopted child: reaped if dead, else remembered with all below it. */
-static void meet(bly_keeper *keeper, pid_t pid)
+static int meet(bly_keeper *keeper, pid_t pid)
 {
     siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) != 0 || info.si_pid == pid) {
+        return 0;
+    }
     bly_tree_proc proc;
-    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) != 0 || info.si_pid == pid ||
-        !bly_tree_look(pid, &proc)) {
-        return;
+    int met = bly_tree_look(pid, &proc);
+    if (met == 0) {
+        met = bly_tree_list_add(&keeper->adopted, &proc);
     }
-    if (bly_tree_list_add(&keeper->adopted, &proc) == 0) {
-        bly_tree_below(pid, NULL, &keeper->adopted);
-    }
+    return met == 0 ? bly_tree_below(pid, NULL, &keeper->adopted) : met;
 }
 
 /*
  * The list of live jobs and the kernel's list of children are in the same order, so that one pass
- * over both finds the adopted ones. Where they differ, the whole list of jobs is asked.
+ * over both finds the adopted ones. Where they differ, the whole list of jobs is asked. Returns the
+ * first error; the look goes on as far as it can.
  */
-static void look_at_adopted(bly_keeper *keeper)
+static int look_at_adopted(bly_keeper *keeper)
 {
-    uint32_t count = look_at_own(keeper);
+    uint32_t count = 0;
+    int looked = look_at_own(keeper, &count);
+    if (looked != 0) {
+        return looked;
+    }
     bly_list *node = bly_list_first(&keeper->live);
     for (uint32_t i = 0; i < count; i++) {
         pid_t pid = keeper->own[i];
         if (node != NULL && bly_container(node, bly_kjob, link)->pid == pid) {
             node = bly_list_next(&keeper->live, node);
         } else if (!is_main(keeper, pid)) {
-            meet(keeper, pid);
+            int met = meet(keeper, pid);
+            looked = looked == 0 ? met : looked;
         }
     }
+    return looked;
 }
 
 /* Is this process the job's to end: of its session, or its descendant when it was told to stop. */
@@ -142,7 +153,7 @@ static bool is_dirty(const bly_kjob *job)
 {
     const bly_tree_list *adopted = &job->keeper->adopted;
     bly_tree_proc leader;
-    if (adopted->count == 0 || !bly_tree_look(job->pid, &leader)) {
+    if (adopted->count == 0 || bly_tree_look(job->pid, &leader) != 0) {
         return adopted->count != 0;
     }
     for (uint32_t i = 0; i < adopted->count; i++) {
@@ -155,20 +166,18 @@ static bool is_dirty(const bly_kjob *job)
 
 /*
  * What a job with BLY_PROC_KEEP_CHILDREN left joins those kept; the ones that have ended meanwhile
- * are forgotten. Returns how many joined.
+ * are forgotten. Returns how many joined. leader: the job's main process.
  */
-static uint32_t keep_left(bly_kjob *job)
+static uint32_t keep_left(bly_kjob *job, const bly_tree_proc *leader)
 {
     bly_keeper *keeper = job->keeper;
     bly_tree_list kept = {0};
-    bly_tree_proc leader;
     uint32_t joined = 0;
-    bool is_known = bly_tree_look(job->pid, &leader);
     for (uint32_t i = 0; i < keeper->adopted.count; i++) {
         const bly_tree_proc *proc = &keeper->adopted.procs[i];
         bool was_kept = bly_tree_list_has(&keeper->kept, proc) ||
                         bly_tree_list_has_session(&keeper->kept, proc->session);
-        bool joins = !was_kept && is_known && may_be_of(job, &leader, proc);
+        bool joins = !was_kept && may_be_of(job, leader, proc);
         joined += joins;
         if ((was_kept || joins) && bly_tree_list_add(&kept, proc) != 0) {
             keeper->is_over = true; /* no memory to tell friend from foe by */
@@ -208,9 +217,19 @@ static void begin_clearing(bly_kjob *job)
     }
 }
 
+static void look_again(bly_keeper *keeper)
+{
+    keeper->look_ns = belay_time_add(bly_monotonic_ns(), BLY_SWEEP_NS);
+}
+
 static void settle_kept(bly_kjob *job)
 {
-    uint32_t kept = keep_left(job);
+    bly_tree_proc leader;
+    if (bly_tree_look(job->pid, &leader) != 0) {
+        look_again(job->keeper);
+        return;
+    }
+    uint32_t kept = keep_left(job, &leader);
     bly_kjob_finish(job, kept, kept > 0);
 }
 
@@ -236,10 +255,14 @@ static void settle_job(bly_kjob *job)
 void bly_left_settle(bly_keeper *keeper)
 {
     keeper->has_news = false;
-    look_at_adopted(keeper);
+    keeper->look_ns = BELAY_FOREVER;
+    bool is_whole = look_at_adopted(keeper) == 0;
+    if (!is_whole) {
+        look_again(keeper);
+    }
     bly_list_each_safe (node, after, &keeper->live) {
         bly_kjob *job = bly_container(node, bly_kjob, link);
-        if (is_over(job)) {
+        if (is_whole && is_over(job)) {
             settle_job(job);
         }
     }
@@ -264,7 +287,7 @@ void bly_left_signal_all(bly_keeper *keeper, int signal_number)
     bly_tree_list seen = {0};
     for (uint32_t pass = 0; pass < PASSES_MAX; pass++) {
         bly_tree_list now = {0};
-        bly_tree_below(getpid(), &keeper->kept, &now);
+        int found = bly_tree_below(getpid(), &keeper->kept, &now);
         uint32_t before = told;
         for (uint32_t i = 0; i < now.count; i++) {
             if (!bly_tree_list_has(&seen, &now.procs[i])) {
@@ -274,7 +297,7 @@ void bly_left_signal_all(bly_keeper *keeper, int signal_number)
             }
         }
         bly_tree_list_free(&now);
-        if (told == before) {
+        if (found == 0 && told == before) {
             break;
         }
     }

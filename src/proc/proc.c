@@ -4,8 +4,13 @@
  * Frames are queued and leave in one piece: at the beginning of a poll, and at its end for what its
  * callbacks asked. The keeper's end shows as end of file on the socket or as its pidfd; whichever
  * comes first, what it had said before is read to the end, then everything below the runner is
- * ended
- * (as a subreaper it has inherited all of it) and each job that is left is told that it is lost.
+ * ended and each job that is left is told that it is lost. End of file comes while the keeper is
+ * still on its way out, before its children have become the runner's; ending begins at the runner's
+ * own children, so that it meets the keeper with all below it then, and its orphans later.
+ *
+ * A keeper that dies when the last job has ended is not heard of by a runner that polls no more.
+ * What those jobs left is in its charge even so: only a keeper that says by its exit status that it
+ * has ended everything is believed, in the end too.
  */
 #include "proc/runner_int.h"
 
@@ -14,6 +19,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
@@ -92,7 +98,7 @@ static void notify(bly_proc *proc, int what)
     }
 }
 
-/* The keeper is no more: lets go of it, reaping it if it has ended. */
+/* The keeper is no more, or as good as that: lets go of it. Who ends everything reaps it. */
 static void forget_keeper(bly_proc *proc)
 {
     bly_poller_remove(&proc->poller, proc->wire.fd, proc->wire_token);
@@ -100,8 +106,26 @@ static void forget_keeper(bly_proc *proc)
     close(proc->keeper_fd);
     proc->keeper_fd = -1;
     bly_wire_free(&proc->wire);
-    siginfo_t info;
-    waitid(P_PID, (id_t)proc->keeper, &info, WEXITED | WNOHANG);
+}
+
+/* Ends everything below the runner; 0, or why something may be left (see bly_tree_end). */
+static int end_all(bly_proc *proc)
+{
+    proc->survivors.count = 0;
+    return bly_tree_end(&proc->strangers, BLY_END_NS, &proc->survivors);
+}
+
+uint32_t bly_proc_survivors(const bly_proc *proc, pid_t *pids, uint32_t max)
+{
+    for (uint32_t i = 0; i < proc->survivors.count && i < max; i++) {
+        pids[i] = proc->survivors.procs[i].pid;
+    }
+    return proc->survivors.count;
+}
+
+pid_t bly_proc_keeper(const bly_proc *proc)
+{
+    return proc->keeper;
 }
 
 static void lose(bly_proc *proc)
@@ -112,8 +136,11 @@ static void lose(bly_proc *proc)
     proc->has_to_lose = false;
     proc->is_lost = true;
     forget_keeper(proc);
-    bly_tree_end(&proc->strangers, belay_time_add(bly_monotonic_ns(), BLY_END_NS));
+    int ended = end_all(proc);
     notify(proc, BLY_PROC_NOTICE_KEEPER_LOST);
+    if (ended != 0) {
+        notify(proc, BLY_PROC_NOTICE_SURVIVORS);
+    }
     for (uint32_t place = 0; place < proc->places_used; place++) {
         if (proc->jobs[place].id != 0) {
             bly_job_lose(proc, &proc->jobs[place]);
@@ -352,6 +379,7 @@ static int fork_keeper(bly_proc *proc)
     if (pid < 0) {
         return BELAY_EIO;
     }
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would take the keeper's exit status away */
     proc->keeper = pid;
     proc->keeper_fd = pidfd_open(pid, 0);
     return proc->keeper_fd < 0 ? BELAY_EIO : 0;
@@ -447,20 +475,56 @@ int bly_proc_create(const bly_proc_opts *user_opts, bly_proc **ret_proc)
     return 0;
 }
 
-/* Closing the socket is the order to end everything; the keeper's own end is the answer. */
+/* Has the keeper ended in time; *ret_status is then its exit status, -1 if it did not exit. */
+static bool await_keeper(const bly_proc *proc, int *ret_status)
+{
+    struct pollfd end = {.fd = proc->keeper_fd, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&end, 1, (int)(BLY_END_NS / 1000000));
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
+        return false;
+    }
+    siginfo_t info = {0};
+    int waited = waitid(P_PID, (id_t)proc->keeper, &info, WEXITED);
+    *ret_status = waited == 0 && info.si_code == CLD_EXITED ? info.si_status : -1;
+    return true;
+}
+
+/* What the keeper could not end because it belongs to another user is the runner's child now. */
+static void tell_denied(bly_proc *proc)
+{
+    bly_tree_list all = {0};
+    proc->survivors.count = 0;
+    bly_tree_below(getpid(), &proc->strangers, &all);
+    for (uint32_t i = 0; i < all.count; i++) {
+        if (all.procs[i].state != 'Z' && kill(all.procs[i].pid, 0) != 0 && errno == EPERM) {
+            bly_tree_list_add(&proc->survivors, &all.procs[i]);
+        }
+    }
+    bly_tree_list_free(&all);
+    notify(proc, BLY_PROC_NOTICE_SURVIVORS);
+}
+
+/* Closing the socket is the order to end everything; the keeper's exit status is the answer. */
 static void dismiss_keeper(bly_proc *proc)
 {
     bly_wire_free(&proc->wire);
     if (proc->keeper_fd < 0) {
         return;
     }
-    struct pollfd end = {.fd = proc->keeper_fd, .events = POLLIN};
-    while (poll(&end, 1, (int)(BLY_END_NS / 1000000)) < 0 && errno == EINTR) {
-    }
-    siginfo_t info;
-    waitid(P_PID, (id_t)proc->keeper, &info, WEXITED | WNOHANG);
+    int status = 0;
+    bool has_ended = await_keeper(proc, &status);
     close(proc->keeper_fd);
     proc->keeper_fd = -1;
+    if (!has_ended) {
+        notify(proc, BLY_PROC_NOTICE_KEEPER_STAYS);
+    } else if (status == BLY_KEEPER_DENIED) {
+        tell_denied(proc);
+    } else if (status != 0 && end_all(proc) != 0) {
+        notify(proc, BLY_PROC_NOTICE_SURVIVORS);
+    }
 }
 
 void bly_proc_destroy(bly_proc *proc)
@@ -476,6 +540,7 @@ void bly_proc_destroy(bly_proc *proc)
     bly_spool_free(&proc->spool);
     bly_poller_free(&proc->poller);
     bly_tree_list_free(&proc->strangers);
+    bly_tree_list_free(&proc->survivors);
     bly_free(proc->jobs);
     bly_free(proc);
 }

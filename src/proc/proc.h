@@ -8,8 +8,9 @@
  * [G-PROC-4], and ends when its main process ends [G-PROC-5].
  *
  * A bly_proc is an event loop for one thread, its owner: every call below is made on that thread,
- * and callbacks are called by bly_proc_poll on it, one after another, under no lock. A callback may
- * call everything here but bly_proc_poll and bly_proc_destroy.
+ * and callbacks are called by bly_proc_poll on it (notices by bly_proc_destroy too), one after
+ * another, under no lock. A callback may call everything here but bly_proc_poll and
+ * bly_proc_destroy; a notice of bly_proc_destroy bly_proc_survivors alone.
  *
  * Bounds: at most jobs_max jobs between spawn and their `ended`; at most 4 x jobs + 32 descriptors
  * open in the runner and as many in the keeper [G-PROC-9]; memory does not grow with what jobs
@@ -40,7 +41,10 @@ typedef struct bly_output bly_output;
 enum {
     BLY_PROC_NOTICE_DISK_FULL =
         1, /* the spool folder has no room: outputs are incomplete. Said once */
-    BLY_PROC_NOTICE_KEEPER_LOST /* the keeper died; all its descendants have been killed */
+    BLY_PROC_NOTICE_KEEPER_LOST, /* the keeper died; all its descendants have been killed */
+    BLY_PROC_NOTICE_SURVIVORS,   /* all but those that bly_proc_survivors tells */
+    BLY_PROC_NOTICE_KEEPER_STAYS /* bly_proc_destroy leaves the keeper behind, bly_proc_keeper tells
+                                    its pid: it waits for processes that do not die of KILL */
 };
 
 typedef void bly_proc_notice_fn(int notice, void *arg);
@@ -150,21 +154,34 @@ typedef struct bly_proc_spec {
 /*
  * bly_proc_create: makes the loop and forks the keeper. Call it early: before any thread, before
  * signal dispositions or the mask are changed (jobs get those of this moment, all of them) and
- * before descriptors are opened that need not be closed twice. The process becomes a subreaper and
- * must have no other children from then on than those it has now, which are left alone. Gives
- * *ret_proc, ended by bly_proc_destroy. opts: borrowed for the call. Errors: BELAY_EINVAL,
- * BELAY_ENOMEM, BELAY_EIO (no fork, descriptors, /proc/self/task/N/children or writable spool
- * folder; errno says why). Context: the only thread of the process; forks.
+ * before descriptors are opened that need not be closed twice. The process becomes a subreaper,
+ * gets the default disposition of SIGCHLD, and must have no other children from then on than those
+ * it has now, which are left alone. Gives *ret_proc, ended by bly_proc_destroy. opts: borrowed for
+ * the call. Errors: BELAY_EINVAL, BELAY_ENOMEM, BELAY_EIO (no fork, descriptors,
+ * /proc/self/task/N/children or writable spool folder; errno says why). Context: the only thread of
+ * the process; forks.
  */
 int bly_proc_create(const bly_proc_opts *opts, bly_proc **ret_proc);
 
 /*
  * bly_proc_destroy: kills what is left of the jobs (KILL, all descendants but kept ones), waits
- * until the keeper has done so, frees everything. Outputs not yet freed must not be used any more.
- * No callback is called. NULL is allowed. Errors: none. Context: the owner, outside callbacks;
- * blocks.
+ * until the keeper has done so, does it in its place if the keeper has died meanwhile, and frees
+ * everything [G-PROC-16]. What cannot be ended is told by notices; no other callback is called.
+ * Outputs not yet freed must not be used any more. NULL is allowed. Errors: none. Context: the
+ * owner, outside callbacks; blocks, 10 s beyond the last end of a process at most.
  */
 void bly_proc_destroy(bly_proc *proc);
+
+/*
+ * bly_proc_survivors: the pids that BLY_PROC_NOTICE_SURVIVORS is about: not to be signalled by this
+ * user, or still there 10 s after KILL and the last end of any process. Fills pids[0..max) and
+ * returns how many there are; 0 after such a notice: /proc could not be read, so some may be.
+ * Context: the owner; never blocks.
+ */
+uint32_t bly_proc_survivors(const bly_proc *proc, pid_t *pids, uint32_t max);
+
+/* bly_proc_keeper: the keeper's pid. Context: the owner; never blocks. */
+pid_t bly_proc_keeper(const bly_proc *proc);
 
 /*
  * bly_proc_spawn: asks for a command. The request leaves with the next bly_proc_poll or

@@ -18,7 +18,10 @@
 /* Descriptors the caller may watch at once. */
 #define BLY_WATCHES_MAX 1024u
 
-/* Longest wait for the keeper to end everything, and for an answer of it. */
+/*
+ * Longest wait for the keeper's beginning and end, and for one more process to die of KILL; longest
+ * wait for an answer of the keeper.
+ */
 #define BLY_END_NS    INT64_C(10000000000)
 #define BLY_ANSWER_NS INT64_C(1000000000)
 
@@ -72,6 +75,7 @@ struct bly_proc {
     bly_job *jobs; /* by place */
     bly_list watches;
     bly_tree_list strangers; /* children from before create, not to be touched; constant */
+    bly_tree_list survivors; /* what could not be ended, for the notice that says so */
 };
 
 /* bly_job_find: the job of that id, NULL when it has ended. */

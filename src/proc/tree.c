@@ -1,10 +1,18 @@
 /*
  * tree.c: finding and ending descendants.
  *
- * Ending is a fixed point: kill everything found, reap, look again. A process that forks between
- * the look and its own death leaves a child which, since the caller is a subreaper, is the caller's
- * by the next look. A dead process keeps its place in the tree until its parent reaps it or dies,
- * so a zombie below somebody else is passed over: it does nothing and goes with its parent.
+ * Ending is a fixed point: kill everything found, reap, look again, until a look finds nothing that
+ * lives. A process that forks between the look and its own death leaves a child which, since the
+ * caller is a subreaper, is the caller's by the next look. A dead process keeps its place in the
+ * tree until its parent reaps it or dies, so a zombie below somebody else is passed over: it does
+ * nothing and goes with its parent.
+ *
+ * Lists of children are not taken at one moment, and proc(5) calls them exact only while nothing
+ * moves. What a look may miss is a process that changes its parent, or stands behind one that goes
+ * away, while the look is under way. Both leave a trace in that same look: whoever gave the process
+ * up was found alive or dead a moment before, or stood in a list and is no longer there. Therefore
+ * a look that found anybody alive, reaped anybody, or missed anybody it had read of is not the
+ * last. Neither is one that failed: "too many open files" is not "no such process".
  */
 #include "proc/tree_int.h"
 
@@ -29,7 +37,7 @@
 /* Processes waited for in one round of bly_tree_end. */
 #define WAIT_MAX 64u
 
-/* The longest wait for one killed process before looking again, in milliseconds. */
+/* The longest wait for one killed process, or for /proc to be readable, before looking again. */
 #define WAIT_MS 100
 
 void bly_tree_list_free(bly_tree_list *list)
@@ -105,15 +113,15 @@ static void numbers_add(numbers *found, const char *text, size_t size)
     }
 }
 
-uint32_t bly_tree_own(int fd, pid_t *pids, uint32_t max)
+int bly_tree_own(int fd, pid_t *pids, uint32_t max, uint32_t *ret_count)
 {
     numbers found = {.pids = pids, .max = max};
     char text[4096];
     off_t offset = 0;
     for (;;) {
         ssize_t got = pread(fd, text, sizeof text, offset);
-        if (got <= 0) {
-            break;
+        if (got < 0) {
+            return BELAY_EIO;
         }
         numbers_add(&found, text, (size_t)got);
         offset += got;
@@ -121,10 +129,14 @@ uint32_t bly_tree_own(int fd, pid_t *pids, uint32_t max)
             break;
         }
     }
-    return found.count;
+    *ret_count = found.count;
+    return 0;
 }
 
-/* The fields behind the command's name, which may hold spaces and brackets of its own. */
+/*
+ * The fields behind the command's name, which may hold spaces and brackets of its own. A process
+ * whose first thread has ended while others run shows as a zombie; it is none.
+ */
 static bool parse_stat(char *text, bly_tree_proc *proc)
 {
     char *fields = strrchr(text, ')');
@@ -134,39 +146,52 @@ static bool parse_stat(char *text, bly_tree_proc *proc)
     int parent = 0;
     int group = 0;
     int session = 0;
+    int threads = 0;
     unsigned long long start = 0;
-    int got = sscanf(
-        fields + 1, " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-        &proc->state, &parent, &group, &session, &start);
+    int got = sscanf(fields + 1,
+                     " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
+                     &proc->state, &parent, &group, &session, &threads, &start);
     proc->parent = parent;
     proc->group = group;
     proc->session = session;
     proc->start = start;
-    return got == 5;
+    if (proc->state == 'Z' && threads > 1) {
+        proc->state = 'S';
+    }
+    return got == 6;
 }
 
-bool bly_tree_look(pid_t pid, bly_tree_proc *ret_proc)
+/* What a failed call about a process of /proc means. */
+static int meaning(int error)
+{
+    return error == ENOENT || error == ESRCH ? BELAY_ENOENT
+           : error == ENOMEM                 ? BELAY_ENOMEM
+                                             : BELAY_EIO;
+}
+
+int bly_tree_look(pid_t pid, bly_tree_proc *ret_proc)
 {
     char path[32];
     int length = snprintf(path, sizeof path, "/proc/%d/stat", pid);
     bly_assert(length > 0 && (size_t)length < sizeof path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return false;
+        return meaning(errno);
     }
     char text[1024];
     ssize_t got = read(fd, text, sizeof text - 1);
+    int error = errno;
     close(fd);
-    if (got <= 0) {
-        return false;
+    if (got < 0) {
+        return meaning(error);
     }
     text[got] = '\0';
     bly_tree_proc proc = {.pid = pid};
     if (!parse_stat(text, &proc)) {
-        return false;
+        return BELAY_EIO;
     }
     *ret_proc = proc;
-    return true;
+    return 0;
 }
 
 static bool is_spared(const bly_tree_list *spare, const bly_tree_proc *proc)
@@ -175,79 +200,128 @@ static bool is_spared(const bly_tree_list *spare, const bly_tree_proc *proc)
            (bly_tree_list_has(spare, proc) || bly_tree_list_has_session(spare, proc->session));
 }
 
-/* Adds those of the pids that are children of `parent` now, and not spared. */
-static int add_children(pid_t parent, const pid_t *pids, uint32_t count, const bly_tree_list *spare,
-                        bly_tree_list *list)
+/* One walk over a tree. */
+typedef struct walk {
+    const bly_tree_list *spare;
+    bly_tree_list *list;
+    pid_t *pids;          /* room for the pids of one list of children */
+    uint32_t room, count; /* pids there is room for; pids in the list that was read last */
+    int error;            /* the first one; the walk went on as far as it could */
+    uint32_t missed;      /* read of and gone, or somebody else's child, when looked at */
+} walk;
+
+static void note_error(walk *w, int error)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        bly_tree_proc proc;
-        if (!bly_tree_look(pids[i], &proc) || proc.parent != parent || is_spared(spare, &proc) ||
-            bly_tree_list_has(list, &proc)) {
-            continue;
-        }
-        if (bly_tree_list_add(list, &proc) != 0) {
-            return BELAY_ENOMEM;
-        }
-    }
-    return 0;
+    w->error = w->error == 0 ? error : w->error;
 }
 
-/* The children of one thread of `parent`; a pid for each is asked for until the room is enough. */
-static int add_of_thread(pid_t parent, int fd, const bly_tree_list *spare, bly_tree_list *list)
+/* Adds the process if it is a child of `parent` now, and not spared. */
+static void add_child(walk *w, pid_t parent, pid_t pid)
 {
-    pid_t few[64];
-    uint32_t count = bly_tree_own(fd, few, bly_count(few));
-    if (count <= bly_count(few)) {
-        return add_children(parent, few, count, spare, list);
+    bly_tree_proc proc;
+    int looked = bly_tree_look(pid, &proc);
+    if (looked == BELAY_ENOENT || (looked == 0 && proc.parent != parent)) {
+        w->missed++;
+    } else if (looked != 0) {
+        note_error(w, looked);
+    } else if (!is_spared(w->spare, &proc) && !bly_tree_list_has(w->list, &proc) &&
+               bly_tree_list_add(w->list, &proc) != 0) {
+        note_error(w, BELAY_ENOMEM);
     }
-    uint32_t room = count + 64;
-    pid_t *pids = bly_alloc(room * sizeof *pids);
-    if (pids == NULL) {
-        return BELAY_ENOMEM;
+}
+
+static int open_children(int threads_fd, const char *thread)
+{
+    char file[280];
+    int length = snprintf(file, sizeof file, "%s/children", thread);
+    bly_assert(length > 0 && (size_t)length < sizeof file);
+    return openat(threads_fd, file, O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads the pids of a thread's children into the walk's room, which grows until they fit. */
+static int read_children(walk *w, int threads_fd, const char *thread)
+{
+    for (;;) {
+        int fd = open_children(threads_fd, thread);
+        if (fd < 0) {
+            return meaning(errno);
+        }
+        int result = bly_tree_own(fd, w->pids, w->room, &w->count);
+        close(fd);
+        if (result != 0 || w->count <= w->room) {
+            return result;
+        }
+        uint32_t room = w->count + LIST_FIRST;
+        pid_t *pids = bly_realloc(w->pids, room * sizeof *pids);
+        if (pids == NULL) {
+            return BELAY_ENOMEM;
+        }
+        w->pids = pids;
+        w->room = room;
     }
-    count = bly_tree_own(fd, pids, room);
-    int added = add_children(parent, pids, count < room ? count : room, spare, list);
-    bly_free(pids);
-    return added;
+}
+
+static void add_of_thread(walk *w, pid_t parent, int threads_fd, const char *thread)
+{
+    int result = read_children(w, threads_fd, thread);
+    if (result == BELAY_ENOENT) {
+        w->missed++;
+    } else if (result != 0) {
+        note_error(w, result);
+    }
+    for (uint32_t i = 0; result == 0 && i < w->count; i++) {
+        add_child(w, parent, w->pids[i]);
+    }
 }
 
 /* Children belong to the thread that made or inherited them: all threads are asked. */
-static int add_of_process(pid_t parent, const bly_tree_list *spare, bly_tree_list *list)
+static void add_of_process(walk *w, pid_t parent)
 {
     char path[32];
     int length = snprintf(path, sizeof path, "/proc/%d/task", parent);
     bly_assert(length > 0 && (size_t)length < sizeof path);
     DIR *threads = opendir(path);
-    if (threads == NULL) {
-        return errno == ENOMEM ? BELAY_ENOMEM : 0;
+    if (threads == NULL && meaning(errno) == BELAY_ENOENT) {
+        w->missed++;
+        return;
     }
-    int result = 0;
+    if (threads == NULL) {
+        note_error(w, meaning(errno));
+        return;
+    }
     struct dirent *entry;
-    while (result == 0 && (entry = readdir(threads)) != NULL) {
-        char file[280];
-        length = snprintf(file, sizeof file, "%s/children", entry->d_name);
-        bly_assert(length > 0 && (size_t)length < sizeof file);
-        int fd = openat(dirfd(threads), file, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0) {
-            result = add_of_thread(parent, fd, spare, list);
-            close(fd);
+    while ((errno = 0, entry = readdir(threads)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            add_of_thread(w, parent, dirfd(threads), entry->d_name);
         }
     }
+    if (errno != 0 && meaning(errno) != BELAY_ENOENT) {
+        note_error(w, meaning(errno));
+    }
     closedir(threads);
-    return result;
+}
+
+/* Adds all descendants of `root` to the walk's list. */
+static void walk_below(walk *w, pid_t root)
+{
+    uint32_t next = w->list->count;
+    add_of_process(w, root);
+    while (next < w->list->count) {
+        add_of_process(w, w->list->procs[next++].pid);
+    }
+    bly_free(w->pids);
+    w->pids = NULL;
+    w->room = 0;
 }
 
 int bly_tree_below(pid_t root, const bly_tree_list *spare, bly_tree_list *list)
 {
-    uint32_t next = list->count;
-    int result = add_of_process(root, spare, list);
-    while (result == 0 && next < list->count) {
-        result = add_of_process(list->procs[next++].pid, spare, list);
-    }
-    return result;
+    walk w = {.spare = spare, .list = list};
+    walk_below(&w, root);
+    return w.error;
 }
 
-/* A pidfd of that very process; -1 when it is gone or there is no descriptor to be had. */
+/* A pidfd of that very process; -1 when it is gone (ESRCH) or there is no descriptor to be had. */
 static int open_exactly(const bly_tree_proc *proc)
 {
     int fd = pidfd_open(proc->pid, 0);
@@ -255,27 +329,44 @@ static int open_exactly(const bly_tree_proc *proc)
         return -1;
     }
     bly_tree_proc now;
-    if (!bly_tree_look(proc->pid, &now) || now.start != proc->start) {
-        close(fd);
-        errno = ESRCH;
-        return -1;
+    int looked = bly_tree_look(proc->pid, &now);
+    int error = errno;
+    if (looked == 0 && now.start == proc->start) {
+        return fd;
     }
-    return fd;
+    close(fd);
+    errno = looked == 0 || looked == BELAY_ENOENT ? ESRCH : error;
+    return -1;
+}
+
+/*
+ * Sends the signal to that very process; 0 or an errno. *ret_fd is its pidfd, to be closed, or -1:
+ * a child of the caller's own, whose pid is nobody else's until it is reaped, needs none.
+ */
+static int send_exactly(const bly_tree_proc *proc, int signal_number, int *ret_fd)
+{
+    int fd = open_exactly(proc);
+    *ret_fd = fd;
+    if (fd >= 0) {
+        return pidfd_send_signal(fd, signal_number, NULL, 0) == 0 ? 0 : errno;
+    }
+    if (errno == ESRCH || proc->parent != getpid()) {
+        return errno;
+    }
+    return kill(proc->pid, signal_number) == 0 ? 0 : errno;
 }
 
 int bly_tree_signal(const bly_tree_proc *proc, int signal_number)
 {
-    int fd = open_exactly(proc);
-    if (fd < 0) {
-        return errno == ESRCH ? BELAY_ENOENT : BELAY_EIO;
+    int fd;
+    int error = send_exactly(proc, signal_number, &fd);
+    if (fd >= 0) {
+        close(fd);
     }
-    int sent = pidfd_send_signal(fd, signal_number, NULL, 0);
-    int result = sent == 0 ? 0 : errno == ESRCH ? BELAY_ENOENT : BELAY_EIO;
-    close(fd);
-    return result;
+    return error == 0 ? 0 : error == ESRCH ? BELAY_ENOENT : BELAY_EIO;
 }
 
-/* Reaps every dead child but those of `spare`, whose parent has plans of its own for them. */
+/* Reaps the dead children that were found: those of `spare` are left to their parent's plans. */
 static void reap(const bly_tree_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
@@ -287,73 +378,93 @@ static void reap(const bly_tree_list *list)
 }
 
 /* Waits for the end of one of the processes that were told to end, a short while at most. */
-static void wait_for(const int *fds, uint32_t count, int64_t deadline_ns)
+static void wait_for(const int *fds, uint32_t count)
 {
     struct pollfd waits[WAIT_MAX];
     for (uint32_t i = 0; i < count; i++) {
         waits[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     }
-    int64_t left_ms =
-        deadline_ns == BELAY_FOREVER ? WAIT_MS : (deadline_ns - bly_monotonic_ns()) / 1000000;
-    int wait_ms = left_ms < 0 ? 0 : left_ms < WAIT_MS ? (int)left_ms + 1 : WAIT_MS;
-    poll(waits, count, wait_ms);
+    poll(waits, count, WAIT_MS);
 }
 
 typedef struct kill_round {
     uint32_t alive;  /* processes found that have not ended */
     uint32_t denied; /* of those, not to be signalled by this user */
-    uint32_t reaped; /* dead children found */
+    uint32_t gone;   /* found and no longer there, or found dead and to be reaped */
 } kill_round;
 
-static void kill_found(const bly_tree_list *list, int64_t deadline_ns, kill_round *round)
+static void kill_one(const bly_tree_proc *proc, kill_round *round, int *ret_fd)
+{
+    *ret_fd = -1;
+    if (proc->state == 'Z') {
+        round->gone += proc->parent == getpid();
+        return;
+    }
+    int error = send_exactly(proc, SIGKILL, ret_fd);
+    round->gone += error == ESRCH;
+    round->alive += error != ESRCH;
+    round->denied += error == EPERM;
+    if (*ret_fd >= 0 && error != 0) {
+        close(*ret_fd);
+        *ret_fd = -1;
+    }
+}
+
+/* KILL to all that were found; waits for one of them, or for better times where nobody was told. */
+static void kill_found(const bly_tree_list *list, int error, kill_round *round)
 {
     int fds[WAIT_MAX];
     uint32_t fds_count = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        if (list->procs[i].state == 'Z') {
-            round->reaped += list->procs[i].parent == getpid();
-            continue;
-        }
-        round->alive++;
-        int fd = open_exactly(&list->procs[i]);
-        if (fd < 0 && errno != ESRCH) { /* no descriptor left: the pid alone has to do */
-            kill(list->procs[i].pid, SIGKILL);
-            continue;
-        }
-        if (fd < 0) {
-            continue;
-        }
-        if (pidfd_send_signal(fd, SIGKILL, NULL, 0) != 0) {
-            round->denied += errno == EPERM;
-            close(fd);
-        } else if (fds_count < WAIT_MAX) {
+        int fd;
+        kill_one(&list->procs[i], round, &fd);
+        if (fd >= 0 && fds_count < WAIT_MAX) {
             fds[fds_count++] = fd;
-        } else {
+        } else if (fd >= 0) {
             close(fd);
         }
     }
-    if (fds_count > 0) {
-        wait_for(fds, fds_count, deadline_ns);
+    if (round->alive > round->denied || error != 0) {
+        wait_for(fds, fds_count);
     }
     while (fds_count > 0) {
         close(fds[--fds_count]);
     }
 }
 
-uint32_t bly_tree_end(const bly_tree_list *spare, int64_t deadline_ns)
+/* Hands over those of the list that have not ended. */
+static void give_alive(const bly_tree_list *list, bly_tree_list *left)
 {
+    for (uint32_t i = 0; left != NULL && i < list->count; i++) {
+        if (list->procs[i].state != 'Z' && bly_tree_list_add(left, &list->procs[i]) != 0) {
+            return;
+        }
+    }
+}
+
+int bly_tree_end(const bly_tree_list *spare, int64_t patience_ns, bly_tree_list *left)
+{
+    int64_t moved_ns = bly_monotonic_ns();
+    uint32_t alive = 0;
     for (;;) {
         bly_tree_list list = {0};
+        walk w = {.spare = spare, .list = &list};
         kill_round round = {0};
-        int found = bly_tree_below(getpid(), spare, &list);
-        kill_found(&list, deadline_ns, &round);
+        walk_below(&w, getpid());
+        kill_found(&list, w.error, &round);
         reap(&list);
+        bool is_last =
+            w.error == 0 && w.missed == 0 && round.gone == 0 && round.alive == round.denied;
+        int64_t now_ns = bly_monotonic_ns();
+        if (round.gone > 0 || round.alive != alive) {
+            moved_ns = now_ns;
+            alive = round.alive;
+        }
+        if (is_last || now_ns >= belay_time_add(moved_ns, patience_ns)) {
+            give_alive(&list, left);
+            bly_tree_list_free(&list);
+            return is_last && alive == 0 ? 0 : w.error != 0 ? w.error : BELAY_EBUSY;
+        }
         bly_tree_list_free(&list);
-        if (found == 0 && round.reaped == 0 && round.alive == round.denied) {
-            return round.alive;
-        }
-        if (deadline_ns != BELAY_FOREVER && bly_monotonic_ns() >= deadline_ns) {
-            return round.alive;
-        }
     }
 }

@@ -45,18 +45,22 @@ int bly_tree_open(int *ret_fd);
 /*
  * bly_tree_own: the pids of the calling process's children, from a descriptor of bly_tree_open,
  * dead ones that are not reaped included. Exact for a process of one thread: only it takes children
- * away.
- * Fills pids[0..max), returns how many there are in all; what is past max is only counted.
+ * away. Fills pids[0..max) and gives how many there are in all; what is past max is only counted.
+ * Errors: BELAY_EIO (errno says why).
  */
-uint32_t bly_tree_own(int fd, pid_t *pids, uint32_t max);
+int bly_tree_own(int fd, pid_t *pids, uint32_t max, uint32_t *ret_count);
 
-/* bly_tree_look: what /proc says of a pid; false when there is no such process. */
-bool bly_tree_look(pid_t pid, bly_tree_proc *ret_proc);
+/*
+ * bly_tree_look: what /proc says of a pid.
+ * Errors: BELAY_ENOENT (there is no such process), BELAY_ENOMEM, BELAY_EIO (it cannot be looked at
+ * now, for want of a descriptor for example; errno says why).
+ */
+int bly_tree_look(pid_t pid, bly_tree_proc *ret_proc);
 
 /*
  * bly_tree_below: adds all descendants of `root` to the list, a parent before its children, except
  * those in `spare`, those in a session of `spare`, and what is below them. spare may be NULL.
- * Errors: BELAY_ENOMEM (the list is then a part).
+ * Errors: BELAY_ENOMEM, BELAY_EIO (the list is then a part, as large as could be had).
  */
 int bly_tree_below(pid_t root, const bly_tree_list *spare, bly_tree_list *list);
 
@@ -65,10 +69,12 @@ int bly_tree_signal(const bly_tree_proc *proc, int signal_number);
 
 /*
  * bly_tree_end: KILL to all descendants of the calling process except those in `spare` (see
- * bly_tree_below), reaping what becomes its child, until none is left or deadline_ns has passed.
- * Returns how many live on: those that may not be signalled, or not gone by the deadline.
- * Context: any thread; blocks.
+ * bly_tree_below), reaping what becomes its child, until none is left or, for patience_ns, none has
+ * ended. BELAY_FOREVER: until none is left but those that may not be signalled. Those that live on
+ * are added to `left`, which may be NULL, as far as there is memory.
+ * Errors: BELAY_EBUSY (some live on), BELAY_ENOMEM, BELAY_EIO (for patience_ns it was impossible to
+ * look). Context: any thread; blocks.
  */
-uint32_t bly_tree_end(const bly_tree_list *spare, int64_t deadline_ns);
+int bly_tree_end(const bly_tree_list *spare, int64_t patience_ns, bly_tree_list *left);
 
 #endif

@@ -204,6 +204,7 @@ static _Noreturn void be_busy_runner(uint32_t ends_before_death, bool is_keeper_
     while (bly_proc_count(h.proc) > 0) {
         bly_proc_poll(h.proc, soon());
     }
+    bly_proc_destroy(h.proc); /* the jobs may have ended before the keeper died */
     _exit(0);
 }
 

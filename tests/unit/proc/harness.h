@@ -181,6 +181,25 @@ static inline pid_t hear_pid(harness *h, const voice *v)
     return pid;
 }
 
+/* Runs a job that leaves a process in a session of its own: nobody ends it until the very end. */
+static inline pid_t leave_daemon(harness *h, uint32_t flags)
+{
+    voice v = voice_open();
+    voice gate = voice_open();
+    char *argv[] = {WORD("sh"), WORD("-c"),
+                    WORD("sh -c 'setsid sh -c \"echo \\$\\$ >&3; exec sleep 1000\" &'; read -r x"),
+                    NULL};
+    bly_proc_spec spec = spec_of(h, argv);
+    spec.in = (bly_proc_stream){.kind = BLY_PROC_FD, .fd = gate.ends[0]};
+    spec.live = voice_stream(&v);
+    spec.flags = flags;
+    spawn(h, &spec);
+    pid_t daemon = hear_pid(h, &v);
+    ck_assert_int_eq(write(gate.ends[1], "\n", 1), 1);
+    await_ends(h, h->ends + 1);
+    return daemon;
+}
+
 /* Is the process gone or a zombie, by the end of the patience. */
 static inline bool is_gone_soon(pid_t pid)
 {

@@ -3,6 +3,7 @@
 #include "proc/runner_int.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 static harness h;
 
@@ -235,6 +236,57 @@ START_TEST(the_keepers_death_ends_all_jobs_as_lost)
 }
 END_TEST
 
+/* The runner does not poll any more, so only the end can show what became of the keeper. */
+START_TEST(a_keeper_that_died_unheard_has_its_work_done_by_destroy)
+{
+    harness_open(&h, 2);
+    pid_t left = leave_daemon(&h, 0);
+    ck_assert_int_eq(kill(h.proc->keeper, SIGKILL), 0);
+    ck_assert(is_gone_soon(h.proc->keeper));
+    ck_assert(is_alive(left));
+    bly_proc_destroy(h.proc);
+    ck_assert(!is_alive(left));
+    ck_assert_uint_eq(h.notices[BLY_PROC_NOTICE_SURVIVORS], 0);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+}
+END_TEST
+
+/* Without that status the runner would have to end those that the keeper has spared. */
+START_TEST(an_ignored_sigchld_does_not_hide_how_the_keeper_ended)
+{
+    ck_assert(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    harness_open(&h, 2);
+    pid_t kept = leave_daemon(&h, BLY_PROC_KEEP_CHILDREN);
+    bly_proc_destroy(h.proc);
+    ck_assert(is_alive(kept));
+    ck_assert_int_eq(kill(kept, SIGKILL), 0);
+}
+END_TEST
+
+/* As a dying keeper does, only longer: its socket is closed, its children are still its own. */
+START_TEST(end_of_file_before_the_keepers_end_ends_keeper_and_jobs)
+{
+    harness_open(&h, 2);
+    voice v = voice_open();
+    pid_t left = leave_daemon(&h, 0);
+    char *argv[] = {WORD("sh"), WORD("-c"), WORD("echo $$ >&3; exec sleep 1000"), NULL};
+    bly_proc_spec spec = spec_of(&h, argv);
+    spec.live = voice_stream(&v);
+    spawn(&h, &spec);
+    pid_t job = hear_pid(&h, &v);
+    pid_t keeper = h.proc->keeper;
+    ck_assert_int_eq(kill(keeper, SIGSTOP), 0);
+    ck_assert_int_eq(shutdown(h.proc->wire.fd, SHUT_RDWR), 0);
+    ck_assert_int_eq(await_ends(&h, 2)->end.how, BLY_PROC_LOST);
+    ck_assert(!is_alive(left));
+    ck_assert(!is_alive(job));
+    ck_assert(!is_alive(keeper));
+    ck_assert_uint_eq(h.notices[BLY_PROC_NOTICE_SURVIVORS], 0);
+    bly_proc_destroy(h.proc);
+}
+END_TEST
+
 START_TEST(children_from_before_are_left_alone)
 {
     pid_t stranger = fork();
@@ -287,4 +339,7 @@ UNIT_MAIN("proc/proc", options_that_make_no_sense_are_refused,
           a_descriptor_may_be_unwatched_from_its_own_callback, what_cannot_be_watched_is_refused,
           a_suspended_job_stands_still_and_its_timeout_too,
           ends_heard_while_suspending_are_not_lost, the_keepers_death_ends_all_jobs_as_lost,
+          a_keeper_that_died_unheard_has_its_work_done_by_destroy,
+          an_ignored_sigchld_does_not_hide_how_the_keeper_ended,
+          end_of_file_before_the_keepers_end_ends_keeper_and_jobs,
           children_from_before_are_left_alone, outputs_that_are_kept_wait_on_few_descriptors)

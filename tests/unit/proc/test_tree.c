@@ -2,6 +2,7 @@
 #include "harness.h"
 #include "proc/tree_int.h"
 
+#include <pthread.h>
 #include <sys/prctl.h>
 
 /* A shell that runs `line` with the voice as its standard output. */
@@ -15,6 +16,13 @@ static pid_t start(const voice *v, const char *line)
     }
     ck_assert_int_gt(pid, 0);
     return pid;
+}
+
+static uint32_t count_own(int fd, pid_t *pids, uint32_t max)
+{
+    uint32_t count = 0;
+    ck_assert_int_eq(bly_tree_own(fd, pids, max, &count), 0);
+    return count;
 }
 
 static bool has_pid(const bly_tree_list *list, pid_t pid)
@@ -35,7 +43,7 @@ static void become_subreaper(void)
 START_TEST(a_process_is_described)
 {
     bly_tree_proc self;
-    ck_assert(bly_tree_look(getpid(), &self));
+    ck_assert_int_eq(bly_tree_look(getpid(), &self), 0);
     ck_assert_int_eq(self.pid, getpid());
     ck_assert_int_eq(self.parent, getppid());
     ck_assert_int_eq(self.group, getpgrp());
@@ -49,9 +57,9 @@ START_TEST(a_name_with_spaces_and_brackets_does_not_confuse)
 {
     bly_tree_proc before;
     bly_tree_proc after;
-    ck_assert(bly_tree_look(getpid(), &before));
+    ck_assert_int_eq(bly_tree_look(getpid(), &before), 0);
     ck_assert_int_eq(prctl(PR_SET_NAME, "a) Z 1 (b"), 0);
-    ck_assert(bly_tree_look(getpid(), &after));
+    ck_assert_int_eq(bly_tree_look(getpid(), &after), 0);
     ck_assert_int_eq(after.parent, before.parent);
     ck_assert_uint_eq(after.start, before.start);
 }
@@ -65,7 +73,7 @@ START_TEST(a_pid_of_nobody_is_not_found)
     }
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
     bly_tree_proc proc;
-    ck_assert(!bly_tree_look(pid, &proc));
+    ck_assert_int_eq(bly_tree_look(pid, &proc), BELAY_ENOENT);
 }
 END_TEST
 
@@ -76,7 +84,7 @@ START_TEST(own_children_are_listed_in_the_order_they_came)
     static pid_t found[CHILDREN];
     int fd;
     ck_assert_int_eq(bly_tree_open(&fd), 0);
-    ck_assert_uint_eq(bly_tree_own(fd, found, CHILDREN), 0);
+    ck_assert_uint_eq(count_own(fd, found, CHILDREN), 0);
     for (int i = 0; i < CHILDREN; i++) {
         made[i] = fork();
         if (made[i] == 0) {
@@ -84,11 +92,11 @@ START_TEST(own_children_are_listed_in_the_order_they_came)
         }
         ck_assert_int_gt(made[i], 0);
     }
-    ck_assert_uint_eq(bly_tree_own(fd, found, CHILDREN), CHILDREN);
+    ck_assert_uint_eq(count_own(fd, found, CHILDREN), CHILDREN);
     for (int i = 0; i < CHILDREN; i++) {
         ck_assert_int_eq(found[i], made[i]);
     }
-    ck_assert_uint_eq(bly_tree_own(fd, found, 3), CHILDREN);
+    ck_assert_uint_eq(count_own(fd, found, 3), CHILDREN);
     close(fd);
 }
 END_TEST
@@ -107,7 +115,7 @@ START_TEST(grandchildren_come_after_their_parents)
     ck_assert_int_eq(list.procs[2].pid, leaf);
     bly_tree_list_free(&list);
     become_subreaper();
-    ck_assert_uint_eq(bly_tree_end(NULL, BELAY_FOREVER), 0);
+    ck_assert_int_eq(bly_tree_end(NULL, BELAY_FOREVER, NULL), 0);
 }
 END_TEST
 
@@ -140,7 +148,7 @@ START_TEST(spared_ones_are_left_out_with_their_session_and_all_below)
     bly_tree_list_free(&spare);
     bly_tree_list_free(&all);
     become_subreaper();
-    ck_assert_uint_eq(bly_tree_end(NULL, BELAY_FOREVER), 0);
+    ck_assert_int_eq(bly_tree_end(NULL, BELAY_FOREVER, NULL), 0);
 }
 END_TEST
 
@@ -152,7 +160,7 @@ START_TEST(a_signal_reaches_that_process_and_no_later_one_of_its_pid)
         _exit(0);
     }
     bly_tree_proc proc;
-    ck_assert(bly_tree_look(pid, &proc));
+    ck_assert_int_eq(bly_tree_look(pid, &proc), 0);
     bly_tree_proc older = proc;
     older.start--;
     ck_assert_int_eq(bly_tree_signal(&older, SIGKILL), BELAY_ENOENT);
@@ -176,7 +184,7 @@ START_TEST(the_end_takes_all_kinds_of_descendants)
     for (int i = 0; i < 3; i++) {
         pids[i] = hear_pid(NULL, &v);
     }
-    ck_assert_uint_eq(bly_tree_end(NULL, BELAY_FOREVER), 0);
+    ck_assert_int_eq(bly_tree_end(NULL, BELAY_FOREVER, NULL), 0);
     bly_tree_list list = {0};
     ck_assert_int_eq(bly_tree_below(getpid(), NULL, &list), 0);
     ck_assert_uint_eq(list.count, 0);
@@ -196,7 +204,7 @@ START_TEST(the_end_outruns_processes_that_go_on_forking)
     start(&v, "echo $$; while :; do (while :; do (:) ; done) & sleep 0.01; "
               "test $((i += 1)) -lt 20 || wait; done");
     hear_pid(NULL, &v);
-    ck_assert_uint_eq(bly_tree_end(NULL, soon()), 0);
+    ck_assert_int_eq(bly_tree_end(NULL, BELAY_FOREVER, NULL), 0);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(errno, ECHILD);
 }
@@ -210,16 +218,53 @@ START_TEST(the_end_spares_what_it_is_told_to)
     hear_pid(NULL, &v);
     bly_tree_list spare = {0};
     bly_tree_proc proc;
-    ck_assert(bly_tree_look(kept, &proc));
+    ck_assert_int_eq(bly_tree_look(kept, &proc), 0);
     proc.session = -1; /* itself alone: the others of the test are in its session */
     ck_assert_int_eq(bly_tree_list_add(&spare, &proc), 0);
     pid_t other = start(&v, "echo $$; exec sleep 1000");
     hear_pid(NULL, &v);
-    ck_assert_uint_eq(bly_tree_end(&spare, BELAY_FOREVER), 0);
+    ck_assert_int_eq(bly_tree_end(&spare, BELAY_FOREVER, NULL), 0);
     ck_assert(is_alive(kept));
     ck_assert(!is_alive(other));
     bly_tree_list_free(&spare);
-    ck_assert_uint_eq(bly_tree_end(NULL, BELAY_FOREVER), 0);
+    ck_assert_int_eq(bly_tree_end(NULL, BELAY_FOREVER, NULL), 0);
+}
+END_TEST
+
+static void *live_on(void *arg)
+{
+    const voice *v = arg;
+    dprintf(v->ends[1], "%d\n", getpid());
+    for (;;) {
+        pause();
+    }
+    return NULL;
+}
+
+/* Its state letter is that of a zombie from then on. */
+START_TEST(a_process_whose_first_thread_has_ended_is_alive_and_can_be_ended)
+{
+    voice v = voice_open();
+    pid_t pid = fork();
+    if (pid == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, live_on, &v) == 0) {
+            pthread_exit(NULL);
+        }
+        _exit(1);
+    }
+    ck_assert_int_eq(hear_pid(NULL, &v), pid);
+    int64_t deadline_ns = soon();
+    while (state_of(pid) != 'Z') {
+        ck_assert_int_lt(bly_monotonic_ns(), deadline_ns);
+    }
+    bly_tree_proc proc;
+    ck_assert_int_eq(bly_tree_look(pid, &proc), 0);
+    ck_assert_int_ne(proc.state, 'Z');
+    ck_assert(is_alive(pid));
+    become_subreaper();
+    ck_assert_int_eq(bly_tree_end(NULL, BELAY_FOREVER, NULL), 0);
+    ck_assert(!is_alive(pid));
 }
 END_TEST
 
@@ -229,4 +274,5 @@ UNIT_MAIN("proc/tree", a_process_is_described, a_name_with_spaces_and_brackets_d
           spared_ones_are_left_out_with_their_session_and_all_below,
           a_signal_reaches_that_process_and_no_later_one_of_its_pid,
           the_end_takes_all_kinds_of_descendants, the_end_outruns_processes_that_go_on_forking,
-          the_end_spares_what_it_is_told_to)
+          the_end_spares_what_it_is_told_to,
+          UNIT_UNLESS_TSAN(a_process_whose_first_thread_has_ended_is_alive_and_can_be_ended))
