@@ -26,7 +26,17 @@ typedef struct harness {
     int64_t now_ns;
     bly_store *store;
     uint64_t session;
+    uint32_t changes;
 } harness;
+
+/* After each change, of many after one of 64, the rules are asked of the file. */
+static inline void harness_look(harness *h)
+{
+    h->changes++;
+    if (*h->path != '\0' && (h->changes < 100 || h->changes % 64 == 0)) {
+        invariants_hold(h->path);
+    }
+}
 
 static inline void harness_set(harness *h, int64_t now_ns)
 {
@@ -91,7 +101,9 @@ static inline bly_new_job harness_job(const char *command)
 
 static inline int harness_try_add(harness *h, const bly_new_job *job, bly_added *ret_added)
 {
-    return bly_store_add(h->store, job, 1, NULL, ret_added, NULL);
+    int result = bly_store_add(h->store, job, 1, NULL, ret_added, NULL);
+    harness_look(h);
+    return result;
 }
 
 static inline uint64_t harness_add(harness *h, const bly_new_job *job)
@@ -112,6 +124,7 @@ static inline bly_claimed *harness_claim(harness *h)
 {
     bly_claim_result result;
     ck_assert_int_eq(bly_store_claim(h->store, h->session, 1, BLY_CLAIM_START, &result), 0);
+    harness_look(h);
     return result.first;
 }
 
@@ -143,6 +156,7 @@ static inline int harness_report(harness *h, uint64_t seq, uint64_t token, int w
                    .arg = &result};
     bly_store_end(h->store, &end);
     ck_assert_int_eq(bly_store_flush(h->store, BELAY_FOREVER), 0);
+    harness_look(h);
     return result;
 }
 

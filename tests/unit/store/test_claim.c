@@ -49,6 +49,36 @@ START_TEST(due_jobs_go_by_priority_then_time_then_number)
 }
 END_TEST
 
+START_TEST(a_restart_changes_neither_order_nor_counts)
+{
+    harness_begin(&h);
+    bly_new_job job = harness_job("x");
+    uint64_t order[6];
+    job.tries = 3;
+    job.backoff_ns = 1;
+    uint64_t failed_once = harness_add(&h, &job);
+    ck_assert_int_eq(harness_end_claim(&h, harness_claim(&h), BLY_DO_FAIL), 0);
+    for (int i = 0; i < 6; i++) {
+        job.priority = i % 3;
+        order[(2 - i % 3) * 2 + i / 3] = harness_add(&h, &job);
+    }
+    ck_assert_int_eq(bly_store_session_end(h.store, h.session), 0);
+    bly_store_close(h.store, BELAY_FOREVER);
+    h.store = harness_open(&h);
+    bly_session_opts opts = {.size = sizeof opts};
+    ck_assert_int_eq(bly_store_session_begin(h.store, &opts, &h.session), 0);
+    for (int i = 0; i < 6; i++) {
+        ck_assert_uint_eq(harness_claim_seq(&h), order[i]);
+    }
+    harness_pass(&h, SECOND);
+    bly_claimed *last = harness_claim(&h);
+    ck_assert_uint_eq(last->seq, failed_once);
+    ck_assert_uint_eq(last->tried, 1);
+    bly_claimed_free(last);
+    harness_end(&h);
+}
+END_TEST
+
 START_TEST(a_job_for_later_waits_until_it_is_due)
 {
     harness_begin(&h);
@@ -166,7 +196,7 @@ START_TEST(orders_name_what_is_to_end_and_what_was_lost)
 END_TEST
 
 UNIT_MAIN("store/claim", a_job_goes_from_added_to_done,
-          due_jobs_go_by_priority_then_time_then_number, a_job_for_later_waits_until_it_is_due,
-          tokens_rise_and_are_never_used_again, a_session_takes_jobs_of_its_queues_alone,
-          a_start_of_a_canceled_claim_says_so, a_session_that_has_ended_claims_nothing,
-          orders_name_what_is_to_end_and_what_was_lost)
+          due_jobs_go_by_priority_then_time_then_number, a_restart_changes_neither_order_nor_counts,
+          a_job_for_later_waits_until_it_is_due, tokens_rise_and_are_never_used_again,
+          a_session_takes_jobs_of_its_queues_alone, a_start_of_a_canceled_claim_says_so,
+          a_session_that_has_ended_claims_nothing, orders_name_what_is_to_end_and_what_was_lost)

@@ -222,6 +222,25 @@ START_TEST(a_session_of_an_earlier_boot_is_dead_whatever_its_locks_say)
 }
 END_TEST
 
+START_TEST(a_stopped_process_keeps_its_jobs)
+{
+    prepare();
+    other who = begin_other(take_some, &h);
+    await_other(&who);
+    ck_assert_int_eq(kill(who.pid, SIGSTOP), 0);
+    int status = 0;
+    ck_assert_int_eq(waitpid(who.pid, &status, WUNTRACED), who.pid);
+    h.store = harness_open(&h);
+    harness_set(&h, START + 365 * 86400 * SECOND); /* and no time makes a difference */
+    uint32_t rescued = 9;
+    ck_assert_int_eq(bly_store_rescue(h.store, &rescued, NULL), 0);
+    ck_assert_uint_eq(rescued, 0);
+    assert_state(&h, 1, BLY_JOB_RUNNING);
+    kill_other(&who);
+    harness_end(&h);
+}
+END_TEST
+
 START_TEST(a_session_whose_files_were_removed_lives_while_its_process_does)
 {
     prepare();
@@ -269,5 +288,6 @@ UNIT_MAIN("store/session", jobs_of_a_killed_process_run_again_and_have_their_per
           a_job_that_wants_to_fail_when_it_is_lost_does, a_job_is_lost_three_times_and_then_fails,
           what_a_dead_runner_left_is_killed_before_its_jobs_run_again,
           a_session_of_an_earlier_boot_is_dead_whatever_its_locks_say,
+          a_stopped_process_keeps_its_jobs,
           a_session_whose_files_were_removed_lives_while_its_process_does,
           sessions_are_listed_while_they_live)
