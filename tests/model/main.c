@@ -300,9 +300,10 @@ static bool run_turn(const settings *how, char **names, char **turn, bool is_lis
 {
     static unsigned number;
     const scenario *const tables[] = {
-        litmus_scenarios, planted_scenarios, engine_scenarios, reduced_scenarios, deliver_scenarios,
-        time_scenarios,   token_scenarios,   wall_scenarios,   timers_scenarios,  sem_scenarios(),
-        exec_scenarios,   sched_scenarios,   claims_scenarios, tickets_scenarios, pool_scenarios};
+        litmus_scenarios,  planted_scenarios, engine_scenarios,    reduced_scenarios,
+        deliver_scenarios, time_scenarios,    token_scenarios,     wall_scenarios,
+        timers_scenarios,  sem_scenarios(),   sem_order_scenarios, exec_scenarios,
+        sched_scenarios,   claims_scenarios,  tickets_scenarios,   pool_scenarios};
     for (size_t i = 0; i < bly_count(tables); i++) {
         for (const scenario *test = tables[i]; test->name != NULL; test++) {
             if (!is_its_turn(test, names, turn) || number++ % how->jobs != how->job) {

@@ -28,6 +28,7 @@ extern const scenario time_scenarios[];
 extern const scenario token_scenarios[];
 extern const scenario wall_scenarios[];
 extern const scenario timers_scenarios[];
+extern const scenario sem_order_scenarios[];
 extern const scenario exec_scenarios[];
 extern const scenario sched_scenarios[];
 extern const scenario claims_scenarios[];
