@@ -77,7 +77,7 @@ static int faulty_truncate(sqlite3_file *file, sqlite3_int64 size)
 static void keep(faulty_file *file)
 {
     sqlite3_int64 size = 0;
-    char path[600];
+    char kept[600];
     const char *slash = strrchr(file->name, '/');
     if (*faulty_image == '\0' || slash == NULL) {
         return;
@@ -85,8 +85,8 @@ static void keep(faulty_file *file)
     (void)file->real->pMethods->xFileSize(file->real, &size);
     char *bytes = malloc((size_t)size + 1);
     (void)file->real->pMethods->xRead(file->real, bytes, (int)size, 0);
-    snprintf(path, sizeof path, "%s%s", faulty_image, slash);
-    FILE *to = fopen(path, "w");
+    snprintf(kept, sizeof kept, "%s%s", faulty_image, slash);
+    FILE *to = fopen(kept, "w");
     if (to == NULL || fwrite(bytes, 1, (size_t)size, to) != (size_t)size || fclose(to) != 0) {
         abort();
     }
