@@ -56,6 +56,7 @@ typedef struct totals {
 
 static totals *total;
 static bool is_exhausted; /* the last run explored everything within its bounds */
+static uint64_t left;     /* executions that depth first may still make of a scenario */
 static double saved;      /* seconds that earlier scenarios did not need */
 
 static const char *const strategy_names[] = {"dfs", "random", "pct"};
@@ -140,6 +141,7 @@ static bool run_once(const scenario *test, const belay_model_opts *opts, const c
         return false;
     }
     total->executions += result.executions;
+    left -= result.executions < left ? result.executions : left;
     is_exhausted = result.is_exhausted;
     const char *ending = result.has_failed                   ? result.message
                          : result.is_exhausted               ? "exhausted"
@@ -166,8 +168,8 @@ typedef struct reach {
 } reach;
 
 /*
- * Depth first within bound after bound, from `first` on, until one does not end in time. *ret_bound
- * is set to the highest that did.
+ * Depth first within bound after bound, from `first` on, until one does not end in time or within
+ * the executions that are left. *ret_bound is set to the highest that did.
  */
 static bool run_bounds(const scenario *test, const settings *how, uint32_t first, bool is_stale,
                        double end, bool *ret_found, int *ret_bound)
@@ -178,14 +180,16 @@ static bool run_bounds(const scenario *test, const settings *how, uint32_t first
     for (uint32_t bound = highest == BELAY_UNBOUNDED ? highest : first;
          bound <= highest && is_right && is_exhausted && !*ret_found; bound++) {
         char title[32] = "unbounded";
-        double left = end - clock_seconds();
-        belay_model_opts opts = opts_of(test, how, BELAY_MODEL_DFS, left > 0 ? left : 1e-9);
+        double seconds = end - clock_seconds();
+        belay_model_opts opts = opts_of(test, how, BELAY_MODEL_DFS, seconds > 0 ? seconds : 1e-9);
+        opts.executions_max = left;
         opts.preemptions = bound != 0 ? bound : BELAY_NONE;
         opts.stale_reads = is_stale ? opts.stale_reads : BELAY_NONE;
         if (bound != BELAY_UNBOUNDED) {
             snprintf(title, sizeof title, "bound %u%s", bound, is_stale ? "" : " newest");
         }
         is_right = run_once(test, &opts, title, ret_found);
+        is_exhausted = is_exhausted && left > 0;
         if (is_exhausted) {
             *ret_bound = bound != BELAY_UNBOUNDED ? (int)bound : WITHOUT_BOUND;
         }
@@ -205,6 +209,7 @@ static bool run_depth_first(const scenario *test, const settings *how, double se
                             bool *ret_found, reach *ret_reach)
 {
     double begin = clock_seconds();
+    left = how->executions > 0 ? how->executions : UINT64_MAX;
     *ret_reach = (reach){NOT_EXHAUSTED, NOT_EXHAUSTED};
     bool is_right =
         run_bounds(test, how, 0, true, begin + seconds / 2, ret_found, &ret_reach->with_stale);
