@@ -265,16 +265,20 @@ static bool take_locked(bly_sqlite *store, int64_t now_ns, group *work, int64_t 
         *ret_until_ns = store->end_first != NULL ? store->end_due_ns : BELAY_FOREVER;
         return false;
     }
-    *work = (group){.requests = store->first, .ends = store->end_first};
+    *work = (group){.requests = store->first};
     for (bly_request *at = store->first; at != NULL; at = at->next) {
         work->is_durable |= at->is_durable;
     }
-    work->is_durable |= work->ends != NULL;
     store->first = NULL;
     store->last = &store->first;
-    store->end_first = NULL;
-    store->end_last = &store->end_first;
-    store->is_flushing = false;
+    /* Starts and claims, which need no sync, do not wait for that of reports which have time. */
+    if (ends_due || work->is_durable) {
+        work->is_durable |= store->end_first != NULL;
+        work->ends = store->end_first;
+        store->end_first = NULL;
+        store->end_last = &store->end_first;
+    }
+    store->is_flushing = store->is_flushing && store->end_first != NULL;
     return true;
 }
 

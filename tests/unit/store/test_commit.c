@@ -131,6 +131,44 @@ START_TEST(reports_that_were_not_awaited_are_stored_by_close)
 }
 END_TEST
 
+/* A store whose reports may wait for an hour. */
+static void begin_patient(void)
+{
+    bly_store_error error;
+    harness_begin(&h);
+    bly_store_close(h.store, BELAY_FOREVER);
+    bly_store_opts opts = {.size = sizeof opts, .clock = h.clock, .window_ns = 3600 * SECOND};
+    ck_assert_int_eq(bly_store_open(h.path, &opts, &h.store, &error), 0);
+    bly_session_opts session = {.size = sizeof session, .slots = 4};
+    ck_assert_int_eq(bly_store_session_begin(h.store, &session, &h.session), 0);
+}
+
+START_TEST(claims_do_not_take_reports_along_and_adds_do)
+{
+    begin_patient();
+    (void)harness_add_plain(&h, "x");
+    (void)harness_add_plain(&h, "y");
+    bly_claimed *claimed = harness_claim(&h);
+    int result = 1;
+    bly_end end = {.seq = claimed->seq,
+                   .token = claimed->token,
+                   .what = BLY_DO_DONE,
+                   .reported = harness_note,
+                   .arg = &result};
+    bly_store_end(h.store, &end);
+    bly_claimed *second = harness_claim(&h);
+    ck_assert_ptr_nonnull(second);
+    assert_state(&h, claimed->seq, BLY_JOB_RUNNING);
+    (void)harness_add_plain(&h, "z");
+    assert_state(&h, claimed->seq, BLY_JOB_DONE);
+    ck_assert_int_eq(bly_store_flush(h.store, BELAY_FOREVER), 0);
+    ck_assert_int_eq(result, 0);
+    bly_claimed_free(claimed);
+    bly_claimed_free(second);
+    harness_end(&h);
+}
+END_TEST
+
 START_TEST(a_watch_is_ready_after_commits_of_any_store)
 {
     harness_begin(&h);
@@ -399,7 +437,7 @@ UNIT_MAIN("store/commit", threads_add_at_once_and_each_job_is_there,
           what_waits_for_the_lock_is_committed_together,
           one_refused_request_leaves_the_others_of_its_group,
           reports_that_were_not_awaited_are_stored_by_close,
-          a_watch_is_ready_after_commits_of_any_store, a_commit_that_nobody_rang_for_is_noticed,
-          the_wal_is_written_back_when_it_has_grown, processes_share_the_jobs_and_each_runs_once,
-          processes_run_each_slot_of_a_schedule_once,
+          claims_do_not_take_reports_along_and_adds_do, a_watch_is_ready_after_commits_of_any_store,
+          a_commit_that_nobody_rang_for_is_noticed, the_wal_is_written_back_when_it_has_grown,
+          processes_share_the_jobs_and_each_runs_once, processes_run_each_slot_of_a_schedule_once,
           an_add_that_races_the_last_release_is_not_left_behind)
