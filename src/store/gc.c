@@ -135,6 +135,9 @@ int bly_sqlite_gc(bly_store *base, const bly_gc_opts *opts, bly_gc_result *ret_r
             result = bly_commit(store, shrink, &self, false);
         }
     } while (result == 0 && self.pages > 0);
+    if (!store->is_memory) {
+        bly_live_sweep(store->path);
+    }
     *ret_result = self.result;
     return result;
 }

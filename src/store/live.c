@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define LEFT_OVER_S 3600 /* a file without a lock, before gc removes it */
+
 int bly_live_path(const char *store_path, const char *name, char *ret_path)
 {
     int used = snprintf(ret_path, BLY_PATH_MAX, "%s.live/%s", store_path, name);
@@ -135,6 +137,38 @@ static bool kill_holder(const char *pid, const struct stat *file)
     }
     (void)close(fd);
     return is_holder;
+}
+
+/* A file that was made long ago and that nobody has locked; one that is being made is young. */
+static bool is_left_over(int folder, const char *name)
+{
+    struct stat found;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    bool is = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) &&
+              bly_wall_ns() / 1000000000 - found.st_mtime > LEFT_OVER_S &&
+              flock(fd, LOCK_EX | LOCK_NB) == 0;
+    (void)close(fd);
+    return is;
+}
+
+void bly_live_sweep(const char *store_path)
+{
+    char path[BLY_PATH_MAX];
+    (void)bly_live_path(store_path, "", path);
+    DIR *folder = opendir(path);
+    if (folder == NULL) {
+        return;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (*entry->d_name != '.' && is_left_over(dirfd(folder), entry->d_name)) {
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+        }
+    }
+    (void)closedir(folder);
 }
 
 int bly_live_kill_holders(int fd, uint32_t *ret_count)

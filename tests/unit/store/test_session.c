@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 static harness h;
@@ -260,6 +261,38 @@ START_TEST(a_session_whose_files_were_removed_lives_while_its_process_does)
 }
 END_TEST
 
+static void make_file(const char *name, bool is_old, char *ret_path)
+{
+    const struct timespec long_ago[] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    sprintf(ret_path, "%s.live/%s", h.path, name);
+    int fd = open(ret_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    if (is_old) {
+        ck_assert_int_eq(futimens(fd, long_ago), 0);
+    }
+    close(fd);
+}
+
+START_TEST(gc_removes_the_files_of_nobody)
+{
+    harness_begin(&h);
+    char old[200];
+    char young[200];
+    char locked[200];
+    make_file("0.own", true, old);
+    make_file("1.own", false, young);
+    make_file("2.live", true, locked);
+    int fd = open(locked, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    ck_assert_int_eq(bly_store_gc(h.store, NULL, NULL), 0);
+    ck_assert_int_ne(access(old, F_OK), 0);
+    ck_assert_int_eq(access(young, F_OK), 0);
+    ck_assert_int_eq(access(locked, F_OK), 0);
+    close(fd);
+    harness_end(&h);
+}
+END_TEST
+
 START_TEST(sessions_are_listed_while_they_live)
 {
     harness_begin(&h);
@@ -290,4 +323,4 @@ UNIT_MAIN("store/session", jobs_of_a_killed_process_run_again_and_have_their_per
           a_session_of_an_earlier_boot_is_dead_whatever_its_locks_say,
           a_stopped_process_keeps_its_jobs,
           a_session_whose_files_were_removed_lives_while_its_process_does,
-          sessions_are_listed_while_they_live)
+          gc_removes_the_files_of_nobody, sessions_are_listed_while_they_live)
