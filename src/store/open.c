@@ -99,6 +99,23 @@ static int identify(bly_sqlite *store, int64_t *ret_version, bly_store_error *re
     return 0;
 }
 
+/* A file system without shared memory keeps SQLite from its WAL, which all the rest stands on. */
+static int use_wal(bly_sqlite *store)
+{
+    bly_cursor cursor = bly_cursor_begin(&store->writer, "PRAGMA journal_mode = WAL", BLY_NO_ARGS);
+    bool is_wal = false;
+    if (bly_cursor_next(&cursor)) {
+        bly_bytes mode = bly_col_bytes(&cursor, 0);
+        is_wal = mode.len == 3 && memcmp(mode.data, "wal", 3) == 0;
+    }
+    int result = bly_cursor_end(&cursor);
+    if (result == 0 && !is_wal) {
+        store->writer.code = SQLITE_IOERR_SHMMAP;
+        return BELAY_EIO;
+    }
+    return result;
+}
+
 /* The pragmas that are kept in the file come before its first table. */
 static int make_file_format(bly_sqlite *store, int64_t version)
 {
@@ -107,10 +124,7 @@ static int make_file_format(bly_sqlite *store, int64_t version)
         result = bly_sql_script(&store->writer, "PRAGMA page_size = 4096;"
                                                 "PRAGMA auto_vacuum = INCREMENTAL;");
     }
-    if (result == 0 && !store->is_memory) {
-        result = bly_sql_script(&store->writer, "PRAGMA journal_mode = WAL");
-    }
-    return result;
+    return result == 0 && !store->is_memory ? use_wal(store) : result;
 }
 
 static int migrate(bly_sqlite *store, int64_t version)

@@ -18,7 +18,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define SESSIONS_MAX 256u /* looked at in one rescue; the others next time */
+#define SESSIONS_MAX 256u /* read at a time */
 #define RESCUE_MAX   1000u
 
 /* The lock of each session that this process has begun, by the store that holds it. */
@@ -275,6 +275,7 @@ typedef struct suspect {
 typedef struct suspects {
     suspect *list;
     uint32_t count;
+    uint64_t after; /* sessions up to this one have been looked at */
 } suspects;
 
 static void copy_name(char *to, size_t size, bly_bytes from)
@@ -287,10 +288,10 @@ static int read_sessions(bly_tx *tx, void *arg)
     suspects *self = arg;
     bly_cursor cursor =
         bly_cursor_begin(tx->conn,
-                         "SELECT id, boot = ?, own_lock, live_lock, pid, pid_start FROM session "
-                         "WHERE ended_at IS NULL"
-                         " ORDER BY id LIMIT ?",
-                         BLY_ARGS(BLY_BLOB(BLY_BYTES(tx->store->boot)), BLY_INT(SESSIONS_MAX)));
+                         "SELECT id, boot = ?, own_lock, live_lock, pid, pid_start FROM session"
+                         " WHERE ended_at IS NULL AND id > ? ORDER BY id LIMIT ?",
+                         BLY_ARGS(BLY_BLOB(BLY_BYTES(tx->store->boot)), BLY_INT(self->after),
+                                  BLY_INT(SESSIONS_MAX)));
     self->count = 0;
     while (self->count < SESSIONS_MAX && bly_cursor_next(&cursor)) {
         suspect *found = &self->list[self->count++];
@@ -365,10 +366,14 @@ int bly_sqlite_rescue(bly_store *base, uint32_t *ret_rescued, uint32_t *ret_pend
     if (found.list == NULL) {
         return BELAY_ENOMEM;
     }
-    int result = bly_read_tx(store, read_sessions, &found);
-    for (uint32_t i = 0; result == 0 && i < found.count; i++) {
-        result = rescue_one(store, &found.list[i], ret_rescued, ret_pending);
-    }
+    int result = 0;
+    do {
+        result = bly_read_tx(store, read_sessions, &found);
+        for (uint32_t i = 0; result == 0 && i < found.count; i++) {
+            result = rescue_one(store, &found.list[i], ret_rescued, ret_pending);
+            found.after = found.list[i].session;
+        }
+    } while (result == 0 && found.count == SESSIONS_MAX);
     bly_free(found.list);
     return result;
 }

@@ -178,7 +178,7 @@ static bool run_bounds(const scenario *test, const settings *how, uint32_t first
     bool is_right = true;
     is_exhausted = true;
     for (uint32_t bound = highest == BELAY_UNBOUNDED ? highest : first;
-         bound <= highest && is_right && is_exhausted && !*ret_found; bound++) {
+         bound <= highest && is_right && is_exhausted && left > 0 && !*ret_found; bound++) {
         char title[32] = "unbounded";
         double seconds = end - clock_seconds();
         belay_model_opts opts = opts_of(test, how, BELAY_MODEL_DFS, seconds > 0 ? seconds : 1e-9);
@@ -189,7 +189,7 @@ static bool run_bounds(const scenario *test, const settings *how, uint32_t first
             snprintf(title, sizeof title, "bound %u%s", bound, is_stale ? "" : " newest");
         }
         is_right = run_once(test, &opts, title, ret_found);
-        is_exhausted = is_exhausted && left > 0;
+        is_exhausted = is_exhausted && left > 0; /* with none left, higher bounds are not tried */
         if (is_exhausted) {
             *ret_bound = bound != BELAY_UNBOUNDED ? (int)bound : WITHOUT_BOUND;
         }

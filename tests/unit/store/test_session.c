@@ -223,6 +223,38 @@ START_TEST(a_session_of_an_earlier_boot_is_dead_whatever_its_locks_say)
 }
 END_TEST
 
+enum { MANY = 260 };
+
+static void take_with_the_last_of_many(harness *self)
+{
+    self->store = harness_open(self);
+    bly_session_opts opts = {.size = sizeof opts};
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(bly_store_session_begin(self->store, &opts, &self->session), 0);
+    }
+    (void)harness_add_plain(self, "x");
+    ck_assert_uint_eq(harness_claim_seq(self), 1);
+}
+
+START_TEST(the_last_of_many_dead_sessions_is_rescued)
+{
+    prepare();
+    other who = begin_other(take_with_the_last_of_many, &h);
+    await_other(&who);
+    h.store = harness_open(&h);
+    uint32_t rescued = 9;
+    ck_assert_int_eq(bly_store_rescue(h.store, &rescued, NULL), 0);
+    ck_assert_uint_eq(rescued, 0);
+    kill_other(&who);
+    ck_assert_int_eq(bly_store_rescue(h.store, &rescued, NULL), 0);
+    ck_assert_uint_eq(rescued, 1);
+    bly_store_stats stats;
+    ck_assert_int_eq(bly_store_stats_get(h.store, &stats), 0);
+    ck_assert_uint_eq(stats.sessions, 0);
+    harness_end(&h);
+}
+END_TEST
+
 START_TEST(a_stopped_process_keeps_its_jobs)
 {
     prepare();
@@ -321,6 +353,6 @@ UNIT_MAIN("store/session", jobs_of_a_killed_process_run_again_and_have_their_per
           a_job_that_wants_to_fail_when_it_is_lost_does, a_job_is_lost_three_times_and_then_fails,
           what_a_dead_runner_left_is_killed_before_its_jobs_run_again,
           a_session_of_an_earlier_boot_is_dead_whatever_its_locks_say,
-          a_stopped_process_keeps_its_jobs,
+          the_last_of_many_dead_sessions_is_rescued, a_stopped_process_keeps_its_jobs,
           a_session_whose_files_were_removed_lives_while_its_process_does,
           gc_removes_the_files_of_nobody, sessions_are_listed_while_they_live)
