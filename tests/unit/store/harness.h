@@ -26,14 +26,14 @@ typedef struct harness {
     int64_t now_ns;
     bly_store *store;
     uint64_t session;
-    uint32_t changes;
+    uint32_t changes; /* atomic: threads of a test share it */
 } harness;
 
 /* After each change, of many after one of 64, the rules are asked of the file. */
 static inline void harness_look(harness *h)
 {
-    h->changes++;
-    if (*h->path != '\0' && (h->changes < 100 || h->changes % 64 == 0)) {
+    uint32_t changes = bly_fetch_add(&h->changes, 1u, BLY_SEQ_CST);
+    if (*h->path != '\0' && (changes < 100 || changes % 64 == 0)) {
         invariants_hold(h->path);
     }
 }
