@@ -146,6 +146,12 @@ def test_start_starts_a_worker():
     equal(read("here"), "started\n")
 
 
+def test_start_never_leaves_a_job_without_a_worker():
+    """A worker that is about to leave sees the job, or whoever adds it sees that there is no worker."""
+    for _ in range(20):
+        equal(belay("wait", add("--start", "true")).status, 0)
+
+
 def test_wait_follows_and_gives_up():
     number = add("true")
     says(belay("wait", "--wait-max", "0.05", number), "no worker", "belay work", status=75)
