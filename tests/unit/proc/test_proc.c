@@ -165,6 +165,15 @@ START_TEST(what_cannot_be_watched_is_refused)
 }
 END_TEST
 
+static void await_state(pid_t pid, char state)
+{
+    int64_t deadline_ns = soon();
+    while (state_of(pid) != state) {
+        ck_assert_int_lt(bly_monotonic_ns(), deadline_ns);
+    }
+}
+
+/* The keeper hears of the timed job and of the suspension at once: no time runs off in between. */
 START_TEST(a_suspended_job_stands_still_and_its_timeout_too)
 {
     harness_open(&h, 2);
@@ -173,20 +182,22 @@ START_TEST(a_suspended_job_stands_still_and_its_timeout_too)
                     WORD("setsid sleep 1000 & echo $! >&3; echo $$ >&3; wait"), NULL};
     bly_proc_spec spec = spec_of(&h, argv);
     spec.live = voice_stream(&v);
-    spec.timeout_ns = 200000000;
     spawn(&h, &spec);
     pid_t pids[2] = {hear_pid(&h, &v), hear_pid(&h, &v)};
+    spec.timeout_ns = 200000000;
+    uint64_t timed = spawn(&h, &spec);
     ck_assert_int_eq(bly_proc_suspend(h.proc), 0);
     ck_assert_int_eq(bly_proc_suspend(h.proc), 0);
     ck_assert_int_eq(bly_proc_spawn(h.proc, &spec, NULL), BELAY_EBUSY);
+    await_state(pids[0], 'T');
+    await_state(pids[1], 'T');
     int64_t later_ns = bly_monotonic_ns() + 400000000;
     ck_assert_int_eq(bly_proc_poll(h.proc, later_ns), BELAY_ETIMEDOUT);
-    ck_assert_int_eq(state_of(pids[0]), 'T');
-    ck_assert_int_eq(state_of(pids[1]), 'T');
     ck_assert_int_eq(bly_proc_resume(h.proc), 0);
     const end_record *end = await_ends(&h, 1);
+    ck_assert_uint_eq(end->end.id, timed);
     ck_assert(end->end.is_timed_out);
-    ck_assert_int_ge(end->end.end_ns - end->end.start_ns, 500000000);
+    ck_assert_int_ge(end->end.end_ns - end->end.start_ns, 600000000);
     bly_proc_destroy(h.proc);
 }
 END_TEST
