@@ -211,7 +211,7 @@ static void work_some(bly_store *store, uint64_t session)
         finish(store, claim(store, session, BLY_CLAIM_START), BLY_DO_DONE, BLY_JOB_DONE);
     }
     finish(store, claim(store, session, 0), BLY_DO_GIVE_BACK, 0);
-    (void)claim(store, session, BLY_CLAIM_START); /* left running */
+    bly_claimed_free(claim(store, session, BLY_CLAIM_START)); /* left running */
 }
 
 /* The history. */

@@ -8,7 +8,7 @@
 #include "invariants.h"
 
 #include "belay/test.h"
-#include "store/store.h"
+#include "store/sqlite_int.h"
 #include "sync/sync.h"
 
 #include <stdio.h>
@@ -84,9 +84,28 @@ static inline void harness_remove(const harness *h)
     ck_assert_int_eq(system(command), 0);
 }
 
+static inline int harness_count_open(bly_tx *tx, void *arg)
+{
+    sqlite3_stmt *at = NULL;
+    while ((at = sqlite3_next_stmt(tx->conn->db, at)) != NULL) {
+        *(int *)arg += sqlite3_stmt_busy(at) != 0;
+    }
+    return 0;
+}
+
+/* No operation has left a statement open, which would hold up the WAL. */
+static inline void harness_none_open(harness *h)
+{
+    int count = 0;
+    ck_assert_int_eq(bly_read_tx(BLY_SQLITE(h->store), harness_count_open, &count), 0);
+    ck_assert_int_eq(bly_commit(BLY_SQLITE(h->store), harness_count_open, &count, false), 0);
+    ck_assert_int_eq(count, 0);
+}
+
 /* The invariants are looked at with other code than the store's, then all is removed. */
 static inline void harness_end(harness *h)
 {
+    harness_none_open(h);
     invariants_hold(h->path);
     bly_store_close(h->store, BELAY_FOREVER);
     (void)belay_manual_clock_destroy(h->clock);
