@@ -162,6 +162,10 @@ void bly_runner_start(struct bly_runner *runner, struct bly_jobrun *run)
     }
     runner->runs = run;
     runner->running++;
+    if (run->work.handler.len > 0) { /* its bytes are no command */
+        fail(run, ENOEXEC, "it is for a handler of another program");
+        return;
+    }
     int out = bly_logfiles_create(runner->logs, run->seq, BLY_LOG_OUT);
     int err = out >= 0 ? bly_logfiles_create(runner->logs, run->seq, BLY_LOG_ERR) : -1;
     int error = errno;

@@ -53,7 +53,7 @@ struct bly_runner {
 
 /*
  * bly_runner_start: starts the process of a run, with its logs as standard output and error. When
- * that fails, `ended` is called before it returns.
+ * that fails, or the job is for a handler and no command, `ended` is called before it returns.
  */
 void bly_runner_start(struct bly_runner *runner, struct bly_jobrun *run);
 
