@@ -40,6 +40,35 @@ def test_the_command_is_here():
     equal(len(groups), 1, ran)
 
 
+def on_terminal(script, typed):
+    """The status and the screen of a command at a terminal, where `typed` is typed once it said "ready"."""
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        os.environ["BELAY_STORE"] = os.path.abspath(STORE)
+        os.execv(BELAY, [BELAY, "with", "x", "--", "sh", "-c", script])
+    screen = b""
+    while b"ready" not in screen:
+        screen += os.read(terminal, 1000)
+    os.write(terminal, typed)
+    try:
+        while data := os.read(terminal, 1000):
+            screen += data
+    except OSError:  # the other end is closed
+        pass
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), screen
+
+
+def test_the_terminal_is_the_commands():
+    status, screen = on_terminal("echo ready; read line; echo got $line; [ -t 0 ] && [ -t 1 ] && exit 5", b"hello\n")
+    equal((status, b"got hello" in screen), (5, True), screen)
+    status, screen = on_terminal("trap 'exit 3' INT; echo ready; while :; do sleep 0.02; done", b"\x03")
+    equal(status, 3, screen)
+    status, screen = on_terminal("echo ready; sleep 1000", b"\x03")
+    equal(status, 130, screen)
+    prints(belay("with", "--wait-max", "0", "x", "--", "echo", "free"), "free\n")
+
+
 def test_one_at_a_time():
     first = hold()
     second = start("x", "--", "sh", "-c", "echo second; cat holder")
