@@ -136,7 +136,7 @@ int bly_sqlite_gc(bly_store *base, const bly_gc_opts *opts, bly_gc_result *ret_r
         }
     } while (result == 0 && self.pages > 0);
     if (!store->is_memory) {
-        bly_live_sweep(store->path);
+        bly_live_sweep(store);
     }
     *ret_result = self.result;
     return result;

@@ -99,8 +99,23 @@ int64_t bly_live_start_of(pid_t pid)
     return at == NULL ? -1 : strtoll(at, NULL, 10);
 }
 
-/* Whether one of the process's descriptors is the file. */
-static bool has_open(const char *pid, const struct stat *file)
+/* Whether that descriptor of the process shares a lock: who only opens the file has none. */
+static bool shares_lock(const char *pid, const char *number)
+{
+    char name[600];
+    char text[1024];
+    (void)snprintf(name, sizeof name, "/proc/%s/fdinfo/%s", pid, number);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    text[got > 0 ? got : 0] = '\0';
+    return strstr(text, "FLOCK") != NULL;
+}
+
+/* Whether one of the process's descriptors holds the lock of the file. */
+static bool is_holder(const char *pid, const struct stat *file)
 {
     char name[300];
     bool found = false;
@@ -114,7 +129,7 @@ static bool has_open(const char *pid, const struct stat *file)
         struct stat at;
         /* Follows the link without opening anything. */
         found = fstatat(dirfd(folder), entry->d_name, &at, 0) == 0 && at.st_dev == file->st_dev &&
-                at.st_ino == file->st_ino;
+                at.st_ino == file->st_ino && shares_lock(pid, entry->d_name);
     }
     (void)closedir(folder);
     return found;
@@ -131,12 +146,12 @@ static bool kill_holder(const char *pid, const struct stat *file)
     if (fd < 0) {
         return false;
     }
-    bool is_holder = has_open(pid, file);
-    if (is_holder) {
+    bool is_one = is_holder(pid, file);
+    if (is_one) {
         (void)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
     }
     (void)close(fd);
-    return is_holder;
+    return is_one;
 }
 
 /* A file that was made long ago and that nobody has locked; one that is being made is young. */
@@ -154,17 +169,30 @@ static bool is_left_over(int folder, const char *name)
     return is;
 }
 
-void bly_live_sweep(const char *store_path)
+/* Whether a session that has not ended counts on the file; that one is its rescuer's business. */
+static int is_in_use(bly_tx *tx, void *arg)
+{
+    const char *name = arg;
+    int64_t count = 0;
+    int result = bly_sql_number(tx->conn,
+                                "SELECT count(*) FROM session WHERE ended_at IS NULL"
+                                " AND (own_lock = ?1 OR live_lock = ?1)",
+                                BLY_ARGS(BLY_BLOB(BLY_BYTES(name))), &count);
+    return result != 0 || count == 0 ? result : BELAY_EBUSY;
+}
+
+void bly_live_sweep(bly_sqlite *store)
 {
     char path[BLY_PATH_MAX];
-    (void)bly_live_path(store_path, "", path);
+    (void)bly_live_path(store->path, "", path);
     DIR *folder = opendir(path);
     if (folder == NULL) {
         return;
     }
-    const struct dirent *entry;
+    struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
-        if (*entry->d_name != '.' && is_left_over(dirfd(folder), entry->d_name)) {
+        if (*entry->d_name != '.' && bly_read_tx(store, is_in_use, entry->d_name) == 0 &&
+            is_left_over(dirfd(folder), entry->d_name)) {
             (void)unlinkat(dirfd(folder), entry->d_name, 0);
         }
     }
@@ -184,7 +212,7 @@ int bly_live_kill_holders(int fd, uint32_t *ret_count)
     }
     const struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && has_open(entry->d_name, &file)) {
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_holder(entry->d_name, &file)) {
             *ret_count += kill_holder(entry->d_name, &file);
         }
     }

@@ -246,7 +246,7 @@ int bly_live_make(const char *store_path, const char *kind, bly_live *ret_live,
                   bly_store_error *ret_error);
 void bly_session_forget(bly_sqlite *store);
 int bly_live_path(const char *store_path, const char *name, char *ret_path);
-void bly_live_sweep(const char *store_path);
+void bly_live_sweep(bly_sqlite *store);
 int64_t bly_live_start_of(pid_t pid);
 int bly_live_kill_holders(int fd, uint32_t *ret_count);
 

@@ -173,7 +173,7 @@ typedef struct bly_claim_result {
     bly_claimed *first;     /* a list, in order; each freed by bly_claimed_free */
     uint32_t count;         /* in it */
     bool has_more;          /* call again: there may be more that this call did not look at */
-    int64_t next_run_at_ns; /* when the next job of these queues is due; BELAY_FOREVER: none */
+    int64_t next_run_at_ns; /* when the next scheduled job is due; BELAY_FOREVER: none */
 } bly_claim_result;
 
 /*

@@ -208,6 +208,42 @@ START_TEST(what_a_dead_runner_left_is_killed_before_its_jobs_run_again)
 }
 END_TEST
 
+START_TEST(who_only_looks_at_a_live_file_is_not_killed)
+{
+    prepare();
+    ck_assert_int_eq(bly_live_create(h.path, &live, NULL), 0);
+    other who = begin_other(take_with_process, &h);
+    await_other(&who);
+    char path[200];
+    snprintf(path, sizeof path, "%s.live/%s", h.path, live.name);
+    close(live.fd);
+    int ends[2];
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    pid_t looker = fork();
+    if (looker == 0) {
+        int fd = open(path, O_RDWR);
+        (void)!write(ends[1], fd >= 0 ? "x" : "", fd >= 0);
+        for (;;) {
+            pause();
+        }
+    }
+    char byte;
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    h.store = harness_open(&h);
+    kill_other(&who);
+    uint32_t pending = 1;
+    while (pending > 0) {
+        ck_assert_int_eq(bly_store_rescue(h.store, NULL, &pending), 0);
+    }
+    assert_state(&h, 1, BLY_JOB_READY);
+    int status = 0;
+    ck_assert_int_eq(waitpid(looker, &status, WNOHANG), 0);
+    ck_assert_int_eq(kill(looker, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(looker, &status, 0), looker);
+    harness_end(&h);
+}
+END_TEST
+
 START_TEST(a_session_of_an_earlier_boot_is_dead_whatever_its_locks_say)
 {
     harness_begin(&h);
@@ -352,6 +388,7 @@ END_TEST
 UNIT_MAIN("store/session", jobs_of_a_killed_process_run_again_and_have_their_permits,
           a_job_that_wants_to_fail_when_it_is_lost_does, a_job_is_lost_three_times_and_then_fails,
           what_a_dead_runner_left_is_killed_before_its_jobs_run_again,
+          who_only_looks_at_a_live_file_is_not_killed,
           a_session_of_an_earlier_boot_is_dead_whatever_its_locks_say,
           the_last_of_many_dead_sessions_is_rescued, a_stopped_process_keeps_its_jobs,
           a_session_whose_files_were_removed_lives_while_its_process_does,
