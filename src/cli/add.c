@@ -292,7 +292,7 @@ const struct bly_command bly_command_add = {
     .usage = "[OPTION...] [--] COMMAND...",
     .about = about,
     .about_status = about_status,
-    .options = bly_addopts_table,
+    .options = &bly_addopts_options,
     .operands = BLY_OPERANDS_COMMAND,
     .run = add,
 };

@@ -164,13 +164,8 @@ static const struct bly_option table[] = {
     BLY_JOBOPTS_HELP,
 };
 
-static const struct bly_options options = {
+const struct bly_options bly_addopts_options = {
     .table = table, .count = sizeof table / sizeof table[0], .command = "add"};
-
-const struct bly_options *bly_addopts_table(void)
-{
-    return &options;
-}
 
 void bly_addopts_free(struct bly_addopts *opts)
 {

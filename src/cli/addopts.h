@@ -29,8 +29,8 @@ struct bly_addopts {
     bool starts_worker;
 };
 
-/* bly_addopts_table: for parsing, help and completions. */
-const struct bly_options *bly_addopts_table(void);
+/* For parsing, help and completions. */
+extern const struct bly_options bly_addopts_options;
 
 void bly_addopts_free(struct bly_addopts *opts);
 

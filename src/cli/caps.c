@@ -149,11 +149,6 @@ static const struct bly_options limit_options = {.table = limit_table,
                                                  .command = "limit",
                                                  .are_anywhere = true};
 
-static const struct bly_options *get_limit_options(void)
-{
-    return &limit_options;
-}
-
 static int set_limit(const struct capopts *opts, const char *name, const char *number)
 {
     belay_jobs *jobs = NULL;
@@ -201,7 +196,7 @@ const struct bly_command bly_command_limit = {
     .about =
         "Lists all limits, or one, with the permits in use; with N sets how many there are. When\n"
         "more are in use than that, none is given out until enough have come back.\n",
-    .options = get_limit_options,
+    .options = &limit_options,
     .operands = BLY_OPERANDS_WORDS,
     .run = limit,
 };
@@ -227,11 +222,6 @@ static const struct bly_options queue_options = {.table = queue_table,
                                                      sizeof queue_table / sizeof queue_table[0],
                                                  .command = "queue",
                                                  .are_anywhere = true};
-
-static const struct bly_options *get_queue_options(void)
-{
-    return &queue_options;
-}
 
 static int set_queue(const struct capopts *opts, const char *name)
 {
@@ -278,7 +268,7 @@ const struct bly_command bly_command_queue = {
     .about =
         "Lists all queues, or one, with what runs and waits in them and how many workers take\n"
         "their jobs.\n",
-    .options = get_queue_options,
+    .options = &queue_options,
     .operands = BLY_OPERANDS_WORDS,
     .run = queue,
 };

@@ -21,11 +21,11 @@ enum bly_operands {
 
 struct bly_command {
     const char *name;
-    const char *summary;                        /* its line in `belay help` */
-    const char *usage;                          /* what stands behind its name */
-    const char *about;                          /* its help, before the options; whole lines */
-    const char *about_status;                   /* and behind them; NULL: nothing */
-    const struct bly_options *(*options)(void); /* NULL: it has none */
+    const char *summary;               /* its line in `belay help` */
+    const char *usage;                 /* what stands behind its name */
+    const char *about;                 /* its help, before the options; whole lines */
+    const char *about_status;          /* and behind them; NULL: nothing */
+    const struct bly_options *options; /* NULL: it has none */
     enum bly_operands operands;
     int (*run)(int argc, char **argv); /* argv[0] is the name; the exit status */
 };

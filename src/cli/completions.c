@@ -50,8 +50,8 @@ static void add_bash(struct bly_bytes *to, const struct bly_command *command)
     struct bly_bytes names = {0};
     struct bly_bytes valued = {0};
     if (command->options != NULL) {
-        bly_options_names(command->options(), &names, false);
-        bly_options_names(command->options(), &valued, true);
+        bly_options_names(command->options, &names, false);
+        bly_options_names(command->options, &valued, true);
     }
     const char *words = words_of(command, "-c -f", "-W \"$commands\"", "-W 'bash zsh fish'");
     bly_bytes_print(to, "    %s)\n        options='%s'\n        valued='%s'\n", command->name,
@@ -130,7 +130,7 @@ static void add_zsh_option(struct bly_bytes *to, const struct bly_option *option
 static void add_zsh(struct bly_bytes *to, const struct bly_command *command)
 {
     bly_bytes_print(to, "    %s)\n        specs=(\n", command->name);
-    const struct bly_options *options = command->options != NULL ? command->options() : NULL;
+    const struct bly_options *options = command->options != NULL ? command->options : NULL;
     for (size_t i = 0; options != NULL && i < options->count; i++) {
         const struct bly_option *option = &options->table[i];
         if (bly_option_is_listed(option) && option->name != NULL) {
@@ -221,7 +221,7 @@ static void add_fish(struct bly_bytes *to, const struct bly_command *command)
     bly_bytes_print(to, "complete -c belay -n __belay_is_first -a %s -d '", command->name);
     add_fish_text(to, command->summary);
     bly_bytes_text(to, "'\n");
-    const struct bly_options *options = command->options != NULL ? command->options() : NULL;
+    const struct bly_options *options = command->options != NULL ? command->options : NULL;
     for (size_t i = 0; options != NULL && i < options->count; i++) {
         if (bly_option_is_listed(&options->table[i])) {
             add_fish_option(to, command, &options->table[i]);

@@ -79,11 +79,6 @@ static const struct bly_options options = {.table = table,
                                            .command = "edit",
                                            .are_anywhere = true};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 static int edit_one(belay_jobs *jobs, const belay_jobs_edition *edit, const char *word)
 {
     belay_jobs_ref ref;
@@ -133,7 +128,7 @@ const struct bly_command bly_command_edit = {
     .about =
         "Changes jobs that have not been started. What a job runs does not change: cancel it and\n"
         "add another one, or give it an id and use `belay add --replace`.\n",
-    .options = get_options,
+    .options = &options,
     .operands = BLY_OPERANDS_WORDS,
     .run = edit,
 };

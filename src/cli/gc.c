@@ -55,11 +55,6 @@ static const struct bly_option table[] = {
 static const struct bly_options options = {
     .table = table, .count = sizeof table / sizeof table[0], .command = "gc", .are_anywhere = true};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 static void add_line(struct bly_bytes *to, const struct bly_care_result *result)
 {
     json_t *object = bly_json_object();
@@ -124,6 +119,6 @@ const struct bly_command bly_command_gc = {
         "Removes jobs that ended long ago and logs that are old or too many, and gives the room\n"
         "back to the file system. Jobs that wait or run, and what they need, stay. Workers do\n"
         "the same, with these defaults, when they start and once an hour.\n",
-    .options = get_options,
+    .options = &options,
     .run = gc,
 };

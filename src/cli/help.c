@@ -64,7 +64,7 @@ int bly_help_command(const struct bly_command *command)
     bly_bytes_print(&text, "usage: belay %s%s%s\n\n%s", command->name,
                     command->usage[0] != '\0' ? " " : "", command->usage, command->about);
     if (command->options != NULL) {
-        bly_options_help(command->options(), &text);
+        bly_options_help(command->options, &text);
     }
     if (command->about_status != NULL) {
         bly_bytes_print(&text, "\n%s", command->about_status);

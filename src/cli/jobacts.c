@@ -139,11 +139,6 @@ static const struct bly_options cancel_options = {.table = cancel_table,
                                                   .command = "cancel",
                                                   .are_anywhere = true};
 
-static const struct bly_options *get_cancel_options(void)
-{
-    return &cancel_options;
-}
-
 static int cancel(int argc, char **argv)
 {
     static const struct act it = {&bly_command_cancel, cancel_one, cancel_batch};
@@ -157,7 +152,7 @@ const struct bly_command bly_command_cancel = {
     .about =
         "A job that has not started never does. One that runs gets TERM, and 10 seconds later\n"
         "KILL, and so does all that it has started. A recurring job ends.\n",
-    .options = get_cancel_options,
+    .options = &cancel_options,
     .operands = BLY_OPERANDS_WORDS,
     .run = cancel,
 };
@@ -216,11 +211,6 @@ static const struct bly_options retry_options = {.table = retry_table,
                                                  .command = "retry",
                                                  .are_anywhere = true};
 
-static const struct bly_options *get_retry_options(void)
-{
-    return &retry_options;
-}
-
 static int retry(int argc, char **argv)
 {
     static const struct act it = {&bly_command_retry, retry_one, retry_failed};
@@ -232,7 +222,7 @@ const struct bly_command bly_command_retry = {
     .summary = "try jobs again that failed, were canceled or skipped",
     .usage = "[OPTION...] JOB...",
     .about = "Each job keeps its number, and has all of its tries again.\n",
-    .options = get_retry_options,
+    .options = &retry_options,
     .operands = BLY_OPERANDS_WORDS,
     .run = retry,
 };
@@ -308,16 +298,6 @@ static const struct bly_options unpause_options = {.table = pause_table,
                                                    .command = "unpause",
                                                    .are_anywhere = true};
 
-static const struct bly_options *get_pause_options(void)
-{
-    return &pause_options;
-}
-
-static const struct bly_options *get_unpause_options(void)
-{
-    return &unpause_options;
-}
-
 static int pause_them(int argc, char **argv)
 {
     static const struct act it = {&bly_command_pause, pause_one, pause_others};
@@ -335,7 +315,7 @@ const struct bly_command bly_command_pause = {
     .summary = "start no jobs of a queue, a limit, or certain ones",
     .usage = "[OPTION...] [JOB...]",
     .about = "What runs goes on running; nothing more is started until `belay unpause`.\n",
-    .options = get_pause_options,
+    .options = &pause_options,
     .operands = BLY_OPERANDS_WORDS,
     .run = pause_them,
 };
@@ -345,7 +325,7 @@ const struct bly_command bly_command_unpause = {
     .summary = "start them again",
     .usage = "[OPTION...] [JOB...]",
     .about = "Takes a `belay pause` of the same jobs, queue, limit or store back.\n",
-    .options = get_unpause_options,
+    .options = &unpause_options,
     .operands = BLY_OPERANDS_WORDS,
     .run = unpause_them,
 };

@@ -43,7 +43,7 @@ bool bly_jobopts_take(const struct bly_command *command, int argc, char **argv, 
                       int *ret_rest, int *ret_status)
 {
     const struct bly_jobopts *common = target;
-    if (bly_options_parse(command->options(), argc, argv, target, ret_rest) != 0) {
+    if (bly_options_parse(command->options, argc, argv, target, ret_rest) != 0) {
         *ret_status = BLY_SAY_OWN_ERROR;
         return false;
     }

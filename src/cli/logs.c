@@ -40,11 +40,6 @@ static const struct bly_options options = {.table = table,
                                            .command = "logs",
                                            .are_anywhere = true};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 /* One stream of the job, shown up to `at`. */
 struct stream {
     int number; /* of the log, and the descriptor it goes to */
@@ -226,7 +221,7 @@ const struct bly_command bly_command_logs = {
     .about =
         "Shows what the last run of a job wrote to its standard output and standard error, each\n"
         "on the same stream. The first and the last 32 MiB of a stream are kept.\n",
-    .options = get_options,
+    .options = &options,
     .operands = BLY_OPERANDS_WORDS,
     .run = logs,
 };

@@ -98,11 +98,6 @@ static const struct bly_option table[] = {
 static const struct bly_options options = {
     .table = table, .count = sizeof table / sizeof table[0], .command = "ls", .are_anywhere = true};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 /* What is being listed. */
 struct listing {
     belay_jobs *jobs;
@@ -248,6 +243,6 @@ const struct bly_command bly_command_ls = {
     .usage = "[OPTION...]",
     .about = "Lists the jobs of a store. WHY says what a job waits for, how long one has been\n"
              "running, or how one ended.\n",
-    .options = get_options,
+    .options = &options,
     .run = ls,
 };

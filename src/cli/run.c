@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
     struct bly_runopts opts = {.input = {.delimiter = '\n'}};
     int rest = 0;
     int status = BLY_SAY_OWN_ERROR;
-    if (bly_options_parse(bly_runopts_table(), argc, argv, &opts, &rest) == 0) {
+    if (bly_options_parse(&bly_runopts_options, argc, argv, &opts, &rest) == 0) {
         status = opts.has_help ? bly_help_command(&bly_command_run) : run_batch(&opts, argv + rest);
     }
     bly_runopts_free(&opts);
@@ -111,7 +111,7 @@ const struct bly_command bly_command_run = {
     .usage = "[OPTION...] [COMMAND...] [::: ARG...] [:::: FILE...]",
     .about = about,
     .about_status = about_status,
-    .options = bly_runopts_table,
+    .options = &bly_runopts_options,
     .operands = BLY_OPERANDS_COMMAND,
     .run = run,
 };

@@ -386,13 +386,8 @@ static const struct bly_option table[] = {
     {"process-slot-var", 0, "NAME", NULL, NULL, "use {%}"},
 };
 
-static const struct bly_options options = {
+const struct bly_options bly_runopts_options = {
     .table = table, .count = sizeof table / sizeof table[0], .command = "run"};
-
-const struct bly_options *bly_runopts_table(void)
-{
-    return &options;
-}
 
 void bly_runopts_free(struct bly_runopts *opts)
 {

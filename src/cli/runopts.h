@@ -77,8 +77,8 @@ struct bly_runopts {
     bool has_help;
 };
 
-/* bly_runopts_table: the options of run, for parsing, help and completions. */
-const struct bly_options *bly_runopts_table(void);
+/* The options of run, for parsing, help and completions. */
+extern const struct bly_options bly_runopts_options;
 
 void bly_runopts_free(struct bly_runopts *opts);
 

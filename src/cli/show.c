@@ -22,11 +22,6 @@ static const struct bly_options options = {.table = table,
                                            .command = "show",
                                            .are_anywhere = true};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 static int show_one(belay_jobs *jobs, const struct bly_jobopts *opts, const char *word,
                     struct bly_bytes *to)
 {
@@ -85,7 +80,7 @@ const struct bly_command bly_command_show = {
     .about =
         "Tells all about each job, by its number or its id: what it is, what it waits for, how\n"
         "it ended, how long it took.\n",
-    .options = get_options,
+    .options = &options,
     .operands = BLY_OPERANDS_WORDS,
     .run = show,
 };

@@ -21,11 +21,6 @@ static const struct bly_options options = {.table = table,
                                            .command = "stats",
                                            .are_anywhere = true};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 static void set_number(json_t *object, const char *name, uint64_t number)
 {
     bly_json_set(object, name, json_integer((json_int_t)number));
@@ -116,6 +111,6 @@ const struct bly_command bly_command_stats = {
     .about =
         "Counts the jobs of a store by state, and tells how many workers there are, how long the\n"
         "oldest job waits for one, and how large the store is.\n",
-    .options = get_options,
+    .options = &options,
     .run = stats_of,
 };

@@ -40,11 +40,6 @@ static const struct bly_options options = {.table = table,
                                            .command = "wait",
                                            .are_anywhere = true};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 /* A wait for jobs. */
 struct waiting {
     belay_jobs *jobs;
@@ -186,7 +181,7 @@ const struct bly_command bly_command_wait = {
         "replaced or lost, 126 not runnable, 127 not found, 128+N ended by signal N. Of several\n"
         "jobs, how many did not end well, 101 for more than 100. 75 when --wait-max has passed;\n"
         "255 an error of belay itself.\n",
-    .options = get_options,
+    .options = &options,
     .operands = BLY_OPERANDS_WORDS,
     .run = wait_them,
 };

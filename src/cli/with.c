@@ -55,11 +55,6 @@ static const struct bly_option table[] = {
 static const struct bly_options options = {
     .table = table, .count = sizeof table / sizeof table[0], .command = "with"};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 /* What is asked for: limits before "--", a command behind it. */
 struct asking {
     const struct withopts *opts;
@@ -293,7 +288,7 @@ const struct bly_command bly_command_with = {
     .about_status = "Exit status: the command's own; 124 its time ran out; 75 the permits were not "
                     "free within\n"
                     "--wait-max; 125 an error of belay itself; 126 not runnable; 127 not found.\n",
-    .options = get_options,
+    .options = &options,
     .operands = BLY_OPERANDS_COMMAND,
     .run = with,
 };

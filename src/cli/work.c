@@ -55,11 +55,6 @@ static const struct bly_option table[] = {
 static const struct bly_options options = {
     .table = table, .count = sizeof table / sizeof table[0], .command = "work"};
 
-static const struct bly_options *get_options(void)
-{
-    return &options;
-}
-
 /*
  * Opening and closing.
  */
@@ -266,6 +261,6 @@ const struct bly_command bly_command_work = {
     .about_status =
         "Exit status: 0, with --until-idle; 129, 130 or 143 after a signal; 255 an error "
         "of belay\nitself.\n",
-    .options = get_options,
+    .options = &options,
     .run = work,
 };

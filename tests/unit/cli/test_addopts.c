@@ -13,7 +13,7 @@ static int parse(struct bly_addopts *opts, const char *const *words)
     for (; *words != NULL; words++) {
         argv[argc++] = (char *)*words;
     }
-    return bly_options_parse(bly_addopts_table(), argc, argv, opts, &rest);
+    return bly_options_parse(&bly_addopts_options, argc, argv, opts, &rest);
 }
 
 #define PARSE(...) parse(&opts, (const char *const[]){__VA_ARGS__, NULL})

@@ -17,7 +17,7 @@ static int parse(const char *const *words)
     }
     bly_runopts_free(&opts);
     opts = (struct bly_runopts){.input = {.delimiter = '\n'}};
-    return bly_options_parse(bly_runopts_table(), argc, argv, &opts, &rest);
+    return bly_options_parse(&bly_runopts_options, argc, argv, &opts, &rest);
 }
 
 #define PARSE(...)   ck_assert_int_eq(parse((const char *const[]){__VA_ARGS__, NULL}), 0)
@@ -122,7 +122,7 @@ END_TEST
 
 START_TEST(every_option_is_offered_or_refused)
 {
-    const struct bly_options *options = bly_runopts_table();
+    const struct bly_options *options = &bly_runopts_options;
     for (size_t i = 0; i < options->count; i++) {
         const struct bly_option *option = &options->table[i];
         bool is_title = option->name == NULL && option->letter == 0;
