@@ -99,6 +99,24 @@ static const char *jsonl_name(const struct bly_runopts *opts, char **words)
     return opts->files.count == 0 ? cut_jsonl(words) : NULL;
 }
 
+/* What looks like a file of JSON Lines and would silently be read as something else. */
+static int refuse_lost_jsonl(const struct bly_runopts *opts, char **words)
+{
+    for (size_t i = 0; i < opts->files.count; i++) {
+        const char *name = bly_words_at(&opts->files, i);
+        if (is_jsonl(name)) {
+            return bly_say_about(name, "a file of JSON Lines is a batch's only source; "
+                                       "leave the other -a out, or rename the file");
+        }
+    }
+    bool is_alone = words[0] != NULL && words[1] == NULL && opts->files.count == 0;
+    if (is_alone && is_jsonl(words[0]) && strchr(words[0], ' ') == NULL) {
+        return bly_say_about(words[0], "a command of that name, without arguments? "
+                                       "a file of jobs is run by --jsonl FILE");
+    }
+    return 0;
+}
+
 static int open_lines(struct bly_feed *feed, const char *name, char **words)
 {
     for (; *words != NULL; words++) {
@@ -132,8 +150,13 @@ int bly_feed_open(struct bly_feed *feed, const struct bly_runopts *opts, char **
 {
     *feed = (struct bly_feed){.opts = opts, .start_ns = find_start(opts)};
     const char *jsonl = jsonl_name(opts, words);
-    int status = jsonl != NULL ? open_lines(feed, jsonl, words)
-                               : bly_sources_build(opts, words, &feed->command, &feed->rows);
+    int status = 0;
+    if (jsonl != NULL) {
+        status = open_lines(feed, jsonl, words);
+    } else {
+        status = refuse_lost_jsonl(opts, words);
+        status = status == 0 ? bly_sources_build(opts, words, &feed->command, &feed->rows) : status;
+    }
     if (status == 0) {
         status = make_template(feed);
     }

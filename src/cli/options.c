@@ -99,13 +99,50 @@ static size_t add_names(const struct bly_options *options, const char *start, si
     return count;
 }
 
+/* Is one the other but for one letter that is wrong, missing, too much, or changed places? */
+static bool is_slip(const char *name, const char *typed, size_t len)
+{
+    size_t name_len = strlen(name);
+    size_t head = 0;
+    while (head < name_len && head < len && name[head] == typed[head]) {
+        head++;
+    }
+    size_t tail = 0;
+    while (tail < name_len - head && tail < len - head &&
+           name[name_len - tail - 1] == typed[len - tail - 1]) {
+        tail++;
+    }
+    size_t name_left = name_len - head - tail;
+    size_t typed_left = len - head - tail;
+    bool is_swap = name_left == 2 && typed_left == 2 && name[head] == typed[head + 1] &&
+                   name[head + 1] == typed[head];
+    return is_swap || (name_left <= 1 && typed_left <= 1);
+}
+
+/* The listed option that was probably meant, NULL for none. */
+static const char *find_meant(const struct bly_options *options, const char *typed, size_t len)
+{
+    enum { LEAST = 3 }; /* shorter ones are a slip away from too much */
+    for (size_t i = 0; len >= LEAST && i < options->count; i++) {
+        const struct bly_option *option = &options->table[i];
+        if (option->name != NULL && option->instead == NULL && is_slip(option->name, typed, len)) {
+            return option->name;
+        }
+    }
+    return NULL;
+}
+
 /* `word` is --NAME or --NAME=VALUE; no option has that name, or several begin with it. */
 static int refuse_name(const struct bly_options *options, const char *word)
 {
     assert(strncmp(word, "--", 2) == 0);
     struct bly_bytes names = {0};
-    if (add_names(options, word + 2, strcspn(word + 2, "="), &names) > 0) {
+    size_t len = strcspn(word + 2, "=");
+    const char *meant = find_meant(options, word + 2, len);
+    if (add_names(options, word + 2, len, &names) > 0) {
         bly_say_about(word, "several options begin so:%s", bly_bytes_c(&names));
+    } else if (meant != NULL) {
+        bly_say_about(word, "there is no such option; did you mean --%s?", meant);
     } else {
         bly_say_about(word, "there is no such option; see `belay help %s`", options->command);
     }

@@ -114,6 +114,9 @@ def test_options_that_are_wrong_or_refused():
     says(run("--job", "2", "echo", ":::", "a"), "--job: several options begin so: --jobs --joblog\n")
     says(run("-Z", "echo", ":::", "a"), "-Z: there is no such option")
     says(run("--no-such-option", "echo", ":::", "a"), "--no-such-option", "belay help run")
+    for slip in ("--taggstring=x", "--tagsrting=x", "--tagstrinq=x", "--agstring=x"):
+        says(run(slip, "echo", ":::", "a"), "no such option; did you mean --tagstring?")
+    says(run("--joobs", "2", "echo", ":::", "a"), "--joobs: there is no such option; did you mean --jobs?")
     says(run("-j", "many", "echo", ":::", "a"), "--jobs many", "none of N, N%")
     says(run("--load", "+1", "echo", ":::", "a"), "--load +1", "neither N nor N%")
     says(run("--pipe", "cat"), "--pipe", "split(1)")
@@ -124,6 +127,8 @@ def test_options_that_are_wrong_or_refused():
     says(run("--resume", "echo", ":::", "a"), "--joblog")
     says(run("--colsep", "(", "echo", ":::", "a"), "regular expression")
     says(run("-a", "no-such-file", "echo"), "no-such-file", "No such file")
+    says(run("jobs.jsonl", stdin=b""), "jobs.jsonl", "run by --jsonl FILE")
+    says(run("-a", "/dev/null", "-a", "jobs.jsonl", "echo"), "jobs.jsonl", "only source")
     says(run("echo", ":::+", "a"), "no input source before it")
     says(run("-u", "--results", "r", "echo", ":::", "a"), "--results")
     says(run("-X", "-s", "9", "echo", ":::", "a", "too long"), "too long", "9 bytes of --max-chars")
