@@ -28,9 +28,8 @@ void bly_holders_add_locked(belay_sem *sem, belay_lease *lease, int64_t now_ns)
 
 void bly_holders_remove_locked(belay_sem *sem, belay_lease *lease)
 {
-    if (sem->tracks_holders) {
-        bly_list_remove(&lease->link);
-    }
+    bly_assert(sem->tracks_holders);
+    bly_list_remove(&lease->link);
 }
 
 void bly_holders_replace(belay_sem *sem, belay_lease *from, belay_lease *to)

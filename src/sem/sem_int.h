@@ -188,7 +188,10 @@ void bly_sem_wake_idlers_locked(belay_sem *sem);
 /* bly_holders_now: the time, with track_holders; others do not pay for it. No lock is held. */
 int64_t bly_holders_now(const belay_sem *sem);
 
-/* bly_holders_add_locked, _remove_locked: a lease begins and ends to be held. */
+/*
+ * bly_holders_add_locked, _remove_locked: a lease begins and ends to be held. Remove only with
+ * track_holders.
+ */
 void bly_holders_add_locked(belay_sem *sem, belay_lease *lease, int64_t now_ns);
 void bly_holders_remove_locked(belay_sem *sem, belay_lease *lease);
 

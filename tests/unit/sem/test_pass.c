@@ -393,7 +393,28 @@ START_TEST(many_timeouts_come_in_batches_and_in_order)
 }
 END_TEST
 
-UNIT_MAIN("sem/pass", grants_are_first_in_first_out_with_one_permit,
+START_TEST(deadlines_that_are_sorted_in_several_runs_end_at_their_time)
+{
+    static waiter timed[100];
+    static belay_lease holder;
+    unit_open(1);
+    unit_hold(&holder, 1);
+    for (int i = 0; i < 100; i++) {
+        timed[i] = unit_waiter();
+        unit_queue_until(&timed[i], 1, UNIT_BEGIN_NS + 100000 + i);
+    }
+    unit_advance(100050);
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(timed[i].calls, i <= 50);
+    }
+    ck_assert_int_eq(belay_sem_close(unit_sem), 0);
+    unit_release(&holder);
+    unit_close();
+}
+END_TEST
+
+UNIT_MAIN("sem/pass", deadlines_that_are_sorted_in_several_runs_end_at_their_time,
+          grants_are_first_in_first_out_with_one_permit,
           grants_are_first_in_first_out_with_any_sizes, a_request_waits_for_exactly_those_before_it,
           a_release_serves_every_head_that_fits, nothing_is_assigned_in_part,
           timeouts_come_in_the_order_of_deadlines, a_later_deadline_does_not_hide_an_earlier_one,

@@ -2,6 +2,7 @@
 #include "sem_unit.h"
 
 #include "hooked_clock.h"
+#include "sem/state.h"
 
 #define ROUNDS 10000
 
@@ -464,10 +465,33 @@ START_TEST(any_thread_may_release)
 }
 END_TEST
 
-UNIT_MAIN("sem/release", release_returns_zero_once, release_refuses_what_holds_nothing,
-          release_refuses_a_copy_of_a_held_lease, release_works_on_a_closed_semaphore,
-          release_after_destroy_is_refused_all_the_same, a_held_lease_has_no_expiry,
-          of_two_threads_that_release_one_lease_exactly_one_gets_zero,
+/* What another thread sees while a call is at work on the lease. */
+static void see(bly_lease_state state, int acquired, int canceled, int released)
+{
+    held.state = (uint32_t)state;
+    ck_assert_int_eq(belay_sem_acquire(unit_sem, &held, 1, BELAY_NOW, NULL), acquired);
+    ck_assert_int_eq(belay_lease_cancel(&held), canceled);
+    ck_assert_int_eq(belay_lease_release(&held), released);
+    ck_assert_uint_eq(held.state, (uint32_t)state);
+}
+
+START_TEST(a_lease_on_which_a_call_is_at_work_is_refused)
+{
+    unit_open(2);
+    unit_hold(&held, 1);
+    see(BLY_LEASE_CLAIMED, BELAY_EBUSY, BELAY_ENOENT, BELAY_ENOTHELD);
+    see(BLY_LEASE_FIRED, BELAY_EBUSY, BELAY_ENOENT, BELAY_ENOTHELD);
+    see(BLY_LEASE_RELEASING, BELAY_EBUSY, BELAY_ETOOLATE, BELAY_ERELEASED);
+    held.state = BLY_LEASE_HELD;
+    unit_release(&held);
+    unit_close();
+}
+END_TEST
+
+UNIT_MAIN("sem/release", a_lease_on_which_a_call_is_at_work_is_refused, release_returns_zero_once,
+          release_refuses_what_holds_nothing, release_refuses_a_copy_of_a_held_lease,
+          release_works_on_a_closed_semaphore, release_after_destroy_is_refused_all_the_same,
+          a_held_lease_has_no_expiry, of_two_threads_that_release_one_lease_exactly_one_gets_zero,
           a_release_against_a_cancel_loses_no_permit, cancel_at_the_head_takes_out_that_one,
           cancel_in_the_middle_takes_out_that_one, cancel_at_the_tail_takes_out_that_one,
           cancel_of_a_large_head_serves_those_behind, cancel_tells_idle_from_decided,

@@ -369,6 +369,60 @@ START_TEST(destroy_refuses_a_semaphore_in_the_middle_of_a_long_run)
 }
 END_TEST
 
+static void destroy_only(void)
+{
+    destroyed = belay_sem_destroy(unit_sem);
+}
+
+static void destroy_at_the_fourth_reading(void)
+{
+    hooked_fn = destroy_only;
+}
+
+static void release_at_the_second_reading(void)
+{
+    hooked_fn = destroy_at_the_fourth_reading;
+    unit_release(&held);
+}
+
+static void begin_to_release(void)
+{
+    hooked_fn = release_at_the_second_reading;
+}
+
+START_TEST(destroy_refuses_a_semaphore_with_a_queue_that_is_being_ended)
+{
+    static waiter many[200];
+    hooked_open(1);
+    unit_hold(&held, 1);
+    for (int i = 0; i < 200; i++) {
+        many[i] = unit_waiter();
+        unit_queue(&many[i], 1);
+    }
+    /* The second run of ends begins with a release, so nothing is in use in the middle of it. */
+    hooked_fn = begin_to_release;
+    ck_assert_int_eq(belay_sem_close(unit_sem), 0);
+    ck_assert_int_eq(destroyed, BELAY_EBUSY);
+    hooked_close();
+}
+END_TEST
+
+START_TEST(the_inline_executor_is_none)
+{
+    unit_open_clock();
+    belay_sem_opts opts = unit_opts(1);
+    opts.executor = belay_inline();
+    ck_assert_int_eq(belay_sem_create(&opts, &unit_sem), 0);
+    waiter self = unit_waiter();
+    unit_hold(&held, 1);
+    unit_queue(&self, 1);
+    unit_release(&held);
+    unit_told(&self, 0, 1);
+    unit_release(&self.lease);
+    unit_close();
+}
+END_TEST
+
 UNIT_MAIN("sem/sem", create_makes_all_permits_available,
           create_refuses_a_capacity_of_zero_or_beyond_the_most,
           create_refuses_options_that_mean_nothing,
@@ -381,4 +435,5 @@ UNIT_MAIN("sem/sem", create_makes_all_permits_available,
           a_request_that_fits_again_when_its_turn_comes_is_served,
           close_before_an_acquire_refuses_it, close_during_an_acquire_ends_it,
           close_after_an_acquire_leaves_it_valid, destroy_refuses_a_semaphore_in_use,
-          destroy_refuses_a_semaphore_in_the_middle_of_a_long_run)
+          destroy_refuses_a_semaphore_in_the_middle_of_a_long_run,
+          destroy_refuses_a_semaphore_with_a_queue_that_is_being_ended, the_inline_executor_is_none)
