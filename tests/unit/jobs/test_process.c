@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MANY 300
+#define MANY 80
 
 /* What the processes of a test share. */
 typedef struct shared {

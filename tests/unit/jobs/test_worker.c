@@ -3,7 +3,7 @@
  */
 #include "jobs.h"
 
-#define MANY 2000
+#define MANY 300
 
 static probe first;
 static probe second;
