@@ -188,7 +188,7 @@ START_TEST(an_idle_moment_at_the_deadline_counts)
 }
 END_TEST
 
-#define ROUNDS 2000
+#define ROUNDS 500
 
 START_TEST(destroy_is_safe_while_the_last_release_returns)
 {
