@@ -2,13 +2,11 @@
  * left.c: what jobs leave behind.
  *
  * When a main process ends, the kernel has made its children the keeper's before its end can be
- * seen.
- * So after each end one look at the keeper's own children tells whether anything was left: mostly
- * they are exactly the main processes of live jobs, and that is all the work. What else is there
- * was adopted; with its descendants it is walked, and those in the session of an ended job are told
- * to
- * end: TERM and CONT, and KILL when the time is over. A job told to stop also takes along those of
- * its descendants that had made sessions of their own by then.
+ * seen. So after each end one look at the keeper's own children tells whether anything was left:
+ * mostly they are exactly the main processes of live jobs, and that is all the work. What else is
+ * there was adopted; with its descendants it is walked, and those in the session of an ended job
+ * are told to end: TERM and CONT, and KILL when the time is over. A job told to stop also takes
+ * along those of its descendants that had made sessions of their own by then.
  *
  * No job is settled on half a look: where /proc cannot be read (descriptors, memory), the look is
  * made again until it is whole, and the end of the job is reported that much later.
