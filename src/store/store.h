@@ -105,7 +105,7 @@ const char *bly_store_path(const bly_store *store);
 int bly_store_add(bly_store *store, const bly_new_job *jobs, uint32_t count, const bly_add_key *key,
                   bly_added *ret_added, uint32_t *ret_bad);
 
-/* bly_store_edit: what may change of a pending job without its becoming another. */
+/* What may change of a pending job without its becoming another. */
 typedef struct bly_edit {
     bool has_priority, has_run_at, has_timeout, has_tries, has_queue;
     int32_t priority;
@@ -115,7 +115,10 @@ typedef struct bly_edit {
     bly_bytes queue;
 } bly_edit;
 
-/* Errors: BELAY_EINVAL, BELAY_ENOENT, BELAY_ETOOLATE (claimed, running or ended). */
+/*
+ * bly_store_edit: changes a pending job. Errors: BELAY_EINVAL, BELAY_ENOENT, BELAY_ETOOLATE
+ * (claimed, running or ended).
+ */
 int bly_store_edit(bly_store *store, const bly_job_ref *job, const bly_edit *edit);
 
 /*
@@ -257,7 +260,11 @@ int bly_store_cancel_batch(bly_store *store, uint64_t batch, uint64_t *ret_cance
  * BELAY_ETOOLATE (it is live, done or superseded).
  */
 int bly_store_retry(bly_store *store, const bly_job_ref *job, uint64_t *ret_seq);
-/* Every failed job of a batch (0: of the store), up to 10,000 a call; ret_count: how many. */
+
+/*
+ * bly_store_retry_all: the same for every failed job of a batch (0: of the store), up to 10,000 a
+ * call; ret_count: how many.
+ */
 int bly_store_retry_all(bly_store *store, uint64_t batch, uint64_t *ret_count);
 
 /* What can be paused. Paused work goes on running where it runs; nothing more is claimed. */
@@ -286,8 +293,7 @@ enum { BLY_BATCH_RESUME = 1, BLY_BATCH_FRESH = 2 };
  * ended well: BELAY_EEXIST without a flag; with RESUME it is the batch (BELAY_ESTALE when its
  * digest is another); with FRESH its pending jobs are canceled, it is closed, and a new one begins
  * (BELAY_EBUSY while one of its jobs runs). ret_row: the batch, or the one that is in the way;
- * freed by
- * bly_table_free; set with 0, EEXIST, ESTALE and EBUSY.
+ * freed by bly_table_free; set with 0, EEXIST, ESTALE and EBUSY.
  * bly_store_batch_end: closes it; `total` as known by then. Errors: BELAY_ENOENT.
  */
 int bly_store_batch_begin(bly_store *store, bly_bytes name, bly_bytes digest, uint32_t flags,
@@ -304,7 +310,7 @@ int bly_store_list(bly_store *store, const bly_query *query, bly_rows **ret_rows
 /* bly_store_find: the row of one job, with everything. Errors: BELAY_EINVAL, BELAY_ENOENT. */
 int bly_store_find(bly_store *store, const bly_job_ref *job, bly_rows **ret_rows);
 
-/* bly_store_tables: sessions that are alive, limits, queues, schedules, or batches, all of them. */
+/* bly_store_table: sessions that are alive, limits, queues, schedules, or batches, all of them. */
 enum {
     BLY_TABLE_SESSIONS = 1,
     BLY_TABLE_LIMITS,
