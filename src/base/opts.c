@@ -39,3 +39,15 @@ int bly_opts_read(void *dst, size_t dst_size, const void *src)
     memcpy(dst, &size, sizeof size);
     return 0;
 }
+
+int bly_opts_write(void *dst, const void *src, size_t src_size)
+{
+    uint32_t size = 0;
+    memcpy(&size, dst, sizeof size);
+    if (size < sizeof size || size > BLY_OPTS_SIZE_MAX) {
+        return BELAY_EINVAL;
+    }
+    size_t len = size < src_size ? size : src_size;
+    memcpy((char *)dst + sizeof size, (const char *)src + sizeof size, len - sizeof size);
+    return 0;
+}

@@ -1,5 +1,6 @@
 /*
- * opts.h: reading an options struct that its caller may have compiled against another version.
+ * opts.h: structs that begin with their size, of a caller that may have been compiled against
+ * another version: options are read, results are written.
  */
 #ifndef BLY_BASE_OPTS_H
 #define BLY_BASE_OPTS_H
@@ -18,5 +19,13 @@
  * unchanged then.
  */
 int bly_opts_read(void *dst, size_t dst_size, const void *src);
+
+/*
+ * bly_opts_write: copies the src_size bytes at src, a struct that begins with `uint32_t size`, to
+ * dst, whose own size field its caller has set: what lies beyond that is not written, nor is the
+ * field itself.
+ * Errors: BELAY_EINVAL (a size below 4 or above BLY_OPTS_SIZE_MAX): dst is unchanged then.
+ */
+int bly_opts_write(void *dst, const void *src, size_t src_size);
 
 #endif

@@ -113,8 +113,9 @@ struct belay_run {
 void bly_jobs_log(belay_jobs *jobs, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int bly_jobs_attach(belay_jobs *jobs, int change);
 
-/* values.c: what callers of another version give and get. */
-int bly_give(void *ret, const void *from, size_t size);
+/* values.c */
+
+/* bly_new_read: as bly_opts_read; a job without a queue is in that of its handler. */
 int bly_new_read(belay_jobs_new *ret_job, const belay_jobs_new *job);
 
 /* run.c */

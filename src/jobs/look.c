@@ -63,7 +63,7 @@ int belay_jobs_stats(belay_jobs *jobs, belay_jobs_metrics *ret_metrics)
     metrics.given_back = jobs->given_back;
     metrics.held = jobs->held;
     bly_mutex_unlock(&jobs->lock);
-    return bly_give(ret_metrics, &metrics, sizeof metrics);
+    return bly_opts_write(ret_metrics, &metrics, sizeof metrics);
 }
 
 int belay_jobs_watch_create(belay_jobs *jobs, belay_jobs_watch **ret_watch)

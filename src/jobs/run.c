@@ -189,7 +189,7 @@ int belay_run_info(const belay_run *run, belay_run_details *ret_info)
         .queue = claimed->queue,
         .work = claimed->work,
     };
-    return bly_give(ret_info, &info, sizeof info);
+    return bly_opts_write(ret_info, &info, sizeof info);
 }
 
 /* Its end is known: nobody but those who hold a reference knows it any more. */

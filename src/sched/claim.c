@@ -14,6 +14,7 @@
  */
 #include "sched/sched_int.h"
 
+#include "base/opts.h"
 #include "deliver/deliver.h"
 
 belay_claim *bly_claim_create(belay_sched *sched, bool is_ticket)
@@ -324,7 +325,7 @@ int belay_claim_info(const belay_claim *claim, belay_claim_details *ret_info)
         .id = bly_job_id(claim->job),
         .handle = bly_job_handle(claim->job),
     };
-    return bly_struct_give(ret_info, &info, sizeof info);
+    return bly_opts_write(ret_info, &info, sizeof info);
 }
 
 belay_claim *belay_claim_ref(belay_claim *claim)

@@ -294,9 +294,6 @@ void bly_wake_all_locked(belay_sched *sched);
 
 /* stats.c */
 
-/* bly_struct_give: writes to a caller's struct as much as its size says. 0 or BELAY_EINVAL. */
-int bly_struct_give(void *ret, const void *from, size_t size);
-
 /* bly_count_claim_locked: the job is claimed: its wait, its lateness, who overtook it. */
 void bly_count_claim_locked(belay_sched *sched, const bly_job *job);
 

@@ -5,22 +5,6 @@
 
 #include "base/opts.h"
 
-#include <string.h>
-
-int bly_struct_give(void *ret, const void *from, size_t size)
-{
-    uint32_t known = 0;
-    memcpy(&known, ret, sizeof known);
-    if (known < sizeof known || known > BLY_OPTS_SIZE_MAX) {
-        return BELAY_EINVAL;
-    }
-    if (known < size) {
-        size = known;
-    }
-    memcpy((char *)ret + sizeof known, (const char *)from + sizeof known, size - sizeof known);
-    return 0;
-}
-
 /* The bit length: 0 for 0, i for 2^(i-1) to 2^i - 1. */
 static uint32_t bits_of(uint64_t value)
 {
@@ -114,7 +98,7 @@ int belay_sched_stats(belay_sched *sched, belay_sched_metrics *ret_metrics)
     bly_mutex_unlock(&sched->lock);
     /* relaxed: a counter. */
     metrics.clock_steps_back = bly_load(&sched->steps_back, BLY_RELAXED);
-    return bly_struct_give(ret_metrics, &metrics, sizeof metrics);
+    return bly_opts_write(ret_metrics, &metrics, sizeof metrics);
 }
 
 static void fill_info_locked(const belay_sched *sched, const bly_job *job, belay_job_info *info)
@@ -147,7 +131,7 @@ int belay_sched_query(belay_sched *sched, belay_id id, belay_job_info *ret_info)
         return BELAY_EINVAL;
     }
     belay_job_info info = {0};
-    if (bly_struct_give(ret_info, &info, sizeof(uint32_t)) != 0) {
+    if (bly_opts_write(ret_info, &info, sizeof(uint32_t)) != 0) {
         return BELAY_EINVAL;
     }
     bly_mutex_lock(&sched->lock);
@@ -156,5 +140,5 @@ int belay_sched_query(belay_sched *sched, belay_id id, belay_job_info *ret_info)
         fill_info_locked(sched, job, &info);
     }
     bly_mutex_unlock(&sched->lock);
-    return job == NULL ? BELAY_ENOENT : bly_struct_give(ret_info, &info, sizeof info);
+    return job == NULL ? BELAY_ENOENT : bly_opts_write(ret_info, &info, sizeof info);
 }

@@ -2,10 +2,11 @@
  * commit.c: the committer, the one thread of a store that writes.
  *
  * Callers put requests on a list and sleep; reports of ends stand on a list of their own. The
- * committer takes both lists whole, runs everything in one transaction, each request in a
+ * committer takes a list whole, runs everything in one transaction, each request in a
  * savepoint, commits, rings, and only then tells the callers. What arrives meanwhile is the next
  * group: the slower the disk, the larger the groups. A report alone does not make it commit before
- * its window is over; a request or a flush does, and takes the reports along.
+ * its window is over; a flush does, and so does a request that is synced: both take the reports
+ * along. Starts and claims, which are not synced, leave them.
  *
  * Exactly once: a request is on one list, taken once, and its `done` is set once, after which it is
  * the caller's memory again. A report is given back once: when its transaction is committed, or,
@@ -61,7 +62,8 @@ static int set_synchronous(bly_sqlite *store, bool is_durable)
     return result;
 }
 
-/* A failure of SQLite's, after which nothing of the transaction stands; others concern one request.
+/*
+ * A failure of SQLite's, after which nothing of the transaction stands; others concern one request.
  */
 static bool is_fatal(const bly_sqlite *store)
 {
@@ -288,7 +290,7 @@ static int wal_hook(void *arg, sqlite3 *db, const char *name, int pages)
     (void)name;
     bly_sqlite *store = arg;
     /* relaxed: a figure that nothing else depends on. */
-    bly_store(&store->wal_bytes, (uint64_t)pages * 4096u, BLY_RELAXED);
+    bly_store(&store->wal_bytes, (uint64_t)pages * BLY_PAGE_BYTES, BLY_RELAXED);
     return SQLITE_OK;
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define STEP    500u  /* jobs of one transaction */
-#define PAGES   2000u /* given back in one transaction */
+#define PAGES   "2000" /* given back in one transaction */
 #define KEEP_NS (INT64_C(14) * 86400 * 1000000000)
 #define KEYS_NS (INT64_C(86400) * 1000000000) /* an add is repeated within this */
 
@@ -100,12 +100,12 @@ static int shrink(bly_tx *tx, void *arg)
     int64_t after = 0;
     int result = free_pages(tx, &before);
     if (result == 0 && before > 0) {
-        result = bly_sql_run(tx->conn, "PRAGMA incremental_vacuum(2000)", BLY_NO_ARGS);
+        result = bly_sql_run(tx->conn, "PRAGMA incremental_vacuum(" PAGES ")", BLY_NO_ARGS);
     }
     if (result == 0) {
         result = free_pages(tx, &after);
     }
-    self->result.bytes += result == 0 && before > after ? (uint64_t)(before - after) * 4096u : 0;
+    self->result.bytes += result == 0 && before > after ? (uint64_t)(before - after) * BLY_PAGE_BYTES : 0;
     self->pages = after < before ? after : 0;
     return result;
 }

@@ -99,6 +99,38 @@ START_TEST(largest_size_is_accepted)
 }
 END_TEST
 
+START_TEST(as_much_is_written_as_the_caller_knows)
+{
+    const options from = {sizeof from, 1, 2};
+    options all = {sizeof all, 8, 9};
+    ck_assert_int_eq(bly_opts_write(&all, &from, sizeof from), 0);
+    expect(&all, 1, 2);
+    options less = {offsetof(options, second), 8, 9};
+    ck_assert_int_eq(bly_opts_write(&less, &from, sizeof from), 0);
+    ck_assert_uint_eq(less.size, offsetof(options, second));
+    ck_assert_uint_eq(less.first, 1);
+    ck_assert_uint_eq(less.second, 9);
+    newer_options more = {{sizeof more, 8, 9}, 7};
+    ck_assert_int_eq(bly_opts_write(&more, &from, sizeof from), 0);
+    ck_assert_uint_eq(more.known.second, 2);
+    ck_assert_uint_eq(more.third, 7);
+}
+END_TEST
+
+START_TEST(impossible_sizes_are_not_written_to)
+{
+    const options from = {sizeof from, 1, 2};
+    static const uint32_t sizes[] = {0, 3, BLY_OPTS_SIZE_MAX + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        options none = {sizes[i], 8, 9};
+        ck_assert_int_eq(bly_opts_write(&none, &from, sizeof from), BELAY_EINVAL);
+        ck_assert_uint_eq(none.first, 8);
+        ck_assert_uint_eq(none.second, 9);
+    }
+}
+END_TEST
+
 UNIT_MAIN("base/opts", same_size_is_copied, null_means_all_defaults,
           older_struct_lacks_only_what_it_lacks, newer_struct_passes_while_its_tail_is_zero,
-          unknown_option_is_refused, impossible_sizes_are_refused, largest_size_is_accepted)
+          unknown_option_is_refused, impossible_sizes_are_refused, largest_size_is_accepted,
+          as_much_is_written_as_the_caller_knows, impossible_sizes_are_not_written_to)
