@@ -30,6 +30,6 @@
 
 #include "belay/job_row.h"   /* the values */
 #include "belay/job_run.h"   /* working on jobs */
-#include "belay/job_store.h" /* the store: adding, wishes, looking */
+#include "belay/job_store.h" /* the store: adding, control, looking */
 
 #endif

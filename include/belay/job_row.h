@@ -151,12 +151,11 @@ enum {
 /* What a job is about. belay keeps it and looks at the handler's name only. */
 typedef struct belay_jobs_payload {
     belay_bytes handler; /* its name; empty: a command line, for the command `belay` */
-    belay_bytes
-        command;        /* the argument of the handler; of a command argv, each word with its NUL */
-    belay_bytes env;    /* of a command: NAME=VALUE words, each with its NUL */
-    belay_bytes cwd;    /* of a command */
-    belay_bytes detail; /* whatever else the caller wants back */
-    int32_t umask;      /* of a command; -1: none */
+    belay_bytes command; /* the handler's argument; of a command argv, each word with its NUL */
+    belay_bytes env;     /* of a command: NAME=VALUE words, each with its NUL */
+    belay_bytes cwd;     /* of a command */
+    belay_bytes detail;  /* whatever else the caller wants back */
+    int32_t umask;       /* of a command; -1: none */
 } belay_jobs_payload;
 
 /* A job to add. In an array the size of the first is that of all. */

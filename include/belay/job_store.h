@@ -1,5 +1,5 @@
 /*
- * belay/job_store.h: the store of durable jobs: adding, wishes, looking. Included by belay/job.h,
+ * belay/job_store.h: the store of durable jobs: adding, control, looking. Included by belay/job.h,
  * which has the overview; working on jobs is in belay/job_run.h.
  */
 #ifndef BELAY_JOB_STORE_H
@@ -154,12 +154,12 @@ BELAY_API int belay_jobs_edit(belay_jobs *jobs, const belay_jobs_ref *job,
                               const belay_jobs_edition *edition);
 
 /*
- * Owners' wishes.
+ * Control of jobs that are there.
  */
 
 /*
  * belay_jobs_cancel: a pending job is canceled and never starts [G-JOBS-4]: 0. A running one is
- * told, wherever it runs: BELAY_STILL_RUNNING. Of a recurring job the recurring ends as well.
+ * told, wherever it runs: BELAY_STILL_RUNNING. A recurring job does not recur any more.
  * Errors: BELAY_EINVAL, BELAY_ENOENT, BELAY_ETOOLATE (it has ended), then those of the store.
  */
 BELAY_API int belay_jobs_cancel(belay_jobs *jobs, const belay_jobs_ref *job);
@@ -194,7 +194,8 @@ enum {
 };
 
 /*
- * belay_jobs_pause, belay_jobs_unpause: job: NULL unless it is one; name: empty unless it is one.
+ * belay_jobs_pause: nothing more of it is claimed until belay_jobs_unpause.
+ * job: NULL unless it is a job; name: empty unless it is a queue or a limit.
  * Errors: BELAY_EINVAL, BELAY_ENOENT, BELAY_ETOOLATE (the job has ended), then those of the store.
  */
 BELAY_API int belay_jobs_pause(belay_jobs *jobs, int what, const belay_jobs_ref *job,

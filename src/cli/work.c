@@ -23,6 +23,9 @@
 
 enum { QUEUES_MAX = 64, JOBS_MAX = 10000 };
 
+/* What is kept open: four descriptors each for a job and its notice; and beside them. */
+enum { FDS_A_JOB = 8, FDS_BESIDE = 128, FDS_UNLIMITED = 65536 };
+
 static const char *set_jobs(void *target, const char *value)
 {
     return bly_number_amount(value, false, &((struct bly_workopts *)target)->jobs);
@@ -59,15 +62,15 @@ static const struct bly_options options = {
  * Opening and closing.
  */
 
-/* How many jobs at once the descriptor limit allows: four each for their process, two for logs. */
+/* How many jobs at once the descriptor limit allows. */
 static uint32_t jobs_possible(void)
 {
     struct rlimit limit = {0};
-    rlim_t fds = 65536;
+    rlim_t fds = FDS_UNLIMITED;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < fds) {
         fds = limit.rlim_cur;
     }
-    rlim_t jobs = fds > 128 ? (fds - 128) / 8 : 1;
+    rlim_t jobs = fds > FDS_BESIDE ? (fds - FDS_BESIDE) / FDS_A_JOB : 1;
     return jobs < JOBS_MAX ? (uint32_t)jobs : JOBS_MAX;
 }
 

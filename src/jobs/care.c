@@ -16,14 +16,16 @@ void bly_worker_complain(bly_worker *worker, const char *what, int error)
                  problem.text[0] == '\0' ? "" : ": ", problem.text);
 }
 
-void bly_worker_drop_unstarted(belay_run *run)
+/* A run that waits in the scheduler leaves it and is given back. */
+static void drop_unstarted(belay_run *run)
 {
     bly_mutex *lock = &run->owner->jobs->lock;
     bly_mutex_lock(lock);
-    bool is_queued = run->is_queued;
+    bool was_queued = run->is_queued;
     belay_job_handle entry = run->entry;
+    run->is_queued = false;
     bly_mutex_unlock(lock);
-    if (is_queued) {
+    if (was_queued) {
         /* Its drop gives it back. Should it have begun, it goes on: nobody asks its claim. */
         (void)belay_sched_cancel_handle(run->owner->worker->sched, entry);
     }
@@ -100,10 +102,7 @@ static void give_back_late(bly_worker *worker, int64_t now_ns)
 {
     bool gave = false;
     for (belay_run *run; (run = too_late(worker, now_ns)) != NULL;) {
-        bly_worker_drop_unstarted(run);
-        bly_mutex_lock(&worker->owner.jobs->lock);
-        run->is_queued = false;
-        bly_mutex_unlock(&worker->owner.jobs->lock);
+        drop_unstarted(run);
         bly_run_unref(run);
         gave = true;
     }
@@ -125,7 +124,7 @@ static void begin_again(bly_worker *worker, int64_t now_ns)
             break;
         }
         bly_run_tell(run, BLY_TOLD_LOST);
-        bly_worker_drop_unstarted(run);
+        drop_unstarted(run);
         bly_run_unref(run);
     }
     int result = bly_worker_session(worker);
@@ -151,10 +150,7 @@ static void drop_told(bly_worker *worker)
         if (found == NULL) {
             return;
         }
-        bly_worker_drop_unstarted(found);
-        bly_mutex_lock(&worker->owner.jobs->lock);
-        found->is_queued = false;
-        bly_mutex_unlock(&worker->owner.jobs->lock);
+        drop_unstarted(found);
         bly_run_unref(found);
     }
 }

@@ -44,8 +44,8 @@ struct belay_jobs {
     bly_list handlers;                           /* of bly_handler, in the order of their calls */
     uint32_t handler_count;                      /* those with a name */
     uint64_t claimed, started, given_back, held; /* see belay_jobs_metrics */
-    uint32_t
-        drained; /* atomic: raised under the lock when a worker has come to its end or nearer */
+    /* atomic: raised under the lock when a worker has come to its end or nearer */
+    uint32_t drained;
 };
 
 /* Who claims runs: a session that is driven, or the worker. */
@@ -73,7 +73,7 @@ enum bly_run_state {
 /* Why a run is to end. */
 enum bly_run_why {
     BLY_TOLD_NOTHING = 0,
-    BLY_TOLD_CANCEL,  /* its owner's wish */
+    BLY_TOLD_CANCEL,  /* its owner canceled it */
     BLY_TOLD_LOST,    /* its claim is another's */
     BLY_TOLD_TIMEOUT, /* its time is over */
     BLY_TOLD_CLOSE    /* the store is being closed */

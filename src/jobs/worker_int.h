@@ -41,7 +41,6 @@ extern const bly_state_table bly_run_states;
 /* care.c: what the thread looks after beside claiming. */
 void bly_worker_care(bly_worker *worker, int64_t now_ns, bool rang);
 void bly_worker_complain(bly_worker *worker, const char *what, int error);
-void bly_worker_drop_unstarted(belay_run *run);
 belay_run *bly_worker_untold_locked(bly_worker *worker);
 
 /* worker.c */

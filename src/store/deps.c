@@ -1,10 +1,10 @@
 /*
  * deps.c: jobs that run after other jobs.
  *
- * A row of dep says that `job` needs `need`; `met` once that has ended as wished. job.waits counts
- * the rows that are not met. When a job has ended, its dependents lose a wait or are skipped; a
- * skipped one has ended too, so it is put on a list of the transaction, worked off here by the
- * outermost call: a chain of any length needs no stack.
+ * A row of dep says that `job` needs `need`; `met` once that has ended as was asked. job.waits
+ * counts the rows that are not met. When a job has ended, its dependents lose a wait or are
+ * skipped; a skipped one has ended too, so it is put on a list of the transaction, worked off here
+ * by the outermost call: a chain of any length needs no stack.
  */
 #include "store/sqlite_int.h"
 
@@ -134,7 +134,7 @@ static int runs_after(bly_tx *tx, uint64_t from, uint64_t old, bool *ret_does)
     return result;
 }
 
-/* One thing to run after. Sets job->need when that has ended and not as wished. */
+/* One thing to run after. Sets job->need when that ended, and not as asked. */
 static int add_one(bly_tx *tx, bly_job *job, const bly_after *after, uint64_t old)
 {
     bly_job need;

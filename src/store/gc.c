@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STEP    500u  /* jobs of one transaction */
+#define STEP    500u   /* jobs of one transaction */
 #define PAGES   "2000" /* given back in one transaction */
 #define KEEP_NS (INT64_C(14) * 86400 * 1000000000)
 #define KEYS_NS (INT64_C(86400) * 1000000000) /* an add is repeated within this */
@@ -105,7 +105,8 @@ static int shrink(bly_tx *tx, void *arg)
     if (result == 0) {
         result = free_pages(tx, &after);
     }
-    self->result.bytes += result == 0 && before > after ? (uint64_t)(before - after) * BLY_PAGE_BYTES : 0;
+    self->result.bytes +=
+        result == 0 && before > after ? (uint64_t)(before - after) * BLY_PAGE_BYTES : 0;
     self->pages = after < before ? after : 0;
     return result;
 }

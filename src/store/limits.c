@@ -276,17 +276,17 @@ int bly_limits_unpark_queue(bly_tx *tx, uint64_t queue)
 }
 
 /* What the calls of this file need in their transaction. */
-typedef struct wish {
+typedef struct setting {
     int what;
     const bly_job_ref *job;
     bly_bytes name;
     uint32_t number;
     bool on;
-} wish;
+} setting;
 
 static int set_limit(bly_tx *tx, void *arg)
 {
-    const wish *self = arg;
+    const setting *self = arg;
     uint64_t id = 0;
     int result = find(tx, self->name, &id);
     if (result == BELAY_ENOENT) {
@@ -302,13 +302,13 @@ static int set_limit(bly_tx *tx, void *arg)
 
 int bly_sqlite_limit(bly_store *store, bly_bytes name, uint32_t capacity)
 {
-    wish self = {.name = name, .number = capacity};
+    setting self = {.name = name, .number = capacity};
     return bly_commit(BLY_SQLITE(store), set_limit, &self, true);
 }
 
 static int set_queue(bly_tx *tx, void *arg)
 {
-    const wish *self = arg;
+    const setting *self = arg;
     uint64_t id = 0;
     int result = bly_queue_id(tx, self->name, &id);
     tx->rings = true;
@@ -319,11 +319,11 @@ static int set_queue(bly_tx *tx, void *arg)
 
 int bly_sqlite_queue(bly_store *store, bly_bytes name, uint32_t running_max)
 {
-    wish self = {.name = name, .number = running_max};
+    setting self = {.name = name, .number = running_max};
     return bly_commit(BLY_SQLITE(store), set_queue, &self, true);
 }
 
-static int pause_job(bly_tx *tx, const wish *self)
+static int pause_job(bly_tx *tx, const setting *self)
 {
     bly_job job;
     int result = bly_job_resolve(tx, self->job, &job);
@@ -343,7 +343,7 @@ static int pause_job(bly_tx *tx, const wish *self)
     return result == 0 && job.wants > 0 ? bly_limits_freed(tx, &job) : result;
 }
 
-static int pause_queue(bly_tx *tx, const wish *self)
+static int pause_queue(bly_tx *tx, const setting *self)
 {
     uint64_t id = 0;
     int result = bly_queue_id(tx, self->name, &id);
@@ -354,7 +354,7 @@ static int pause_queue(bly_tx *tx, const wish *self)
     return result == 0 && self->on ? bly_limits_unpark_queue(tx, id) : result;
 }
 
-static int pause_limit(bly_tx *tx, const wish *self)
+static int pause_limit(bly_tx *tx, const setting *self)
 {
     uint64_t id = 0;
     int result = find(tx, self->name, &id);
@@ -367,7 +367,7 @@ static int pause_limit(bly_tx *tx, const wish *self)
 
 static int set_paused(bly_tx *tx, void *arg)
 {
-    const wish *self = arg;
+    const setting *self = arg;
     tx->rings = true;
     switch (self->what) {
     case BLY_PAUSE_JOB:
@@ -384,6 +384,6 @@ static int set_paused(bly_tx *tx, void *arg)
 
 int bly_sqlite_pause(bly_store *store, int what, const bly_job_ref *job, bly_bytes name, bool on)
 {
-    wish self = {.what = what, .job = job, .name = name, .on = on};
+    setting self = {.what = what, .job = job, .name = name, .on = on};
     return bly_commit(BLY_SQLITE(store), set_paused, &self, true);
 }

@@ -18,7 +18,7 @@
 
 #define BLY_SCHEMA_VERSION   1
 #define BLY_APPLICATION_ID   0x62656c79 /* "bely", in the header of each store */
-#define BLY_PAGE_BYTES       4096u       /* of the file, as open.c makes it */
+#define BLY_PAGE_BYTES       4096u      /* of the file, as open.c makes it */
 #define BLY_CHECKPOINT_BYTES (8u << 20) /* of the WAL: past this it is written back */
 #define BLY_PATH_MAX         4096u
 #define BLY_STORE_PATH_MAX   4000u /* of the store's file: what stands beside it is longer */

@@ -240,13 +240,13 @@ int bly_store_orders(bly_store *store, uint64_t session, const bly_claim_ref *he
                      uint32_t *ret_count);
 
 /*
- * Owners' wishes.
+ * Control of jobs that are there.
  */
 
 /*
  * bly_store_cancel: a pending job is canceled and 0 returned; a running one is told, which its
- * session sees in bly_store_orders, and BELAY_STILL_RUNNING returned. Of a schedule's id or run:
- * the schedule ends as well. Errors: BELAY_ENOENT, BELAY_ETOOLATE (it has ended).
+ * session sees in bly_store_orders, and BELAY_STILL_RUNNING returned. For the id or a run of a
+ * schedule, the schedule ends as well. Errors: BELAY_ENOENT, BELAY_ETOOLATE (it has ended).
  */
 int bly_store_cancel(bly_store *store, const bly_job_ref *job);
 

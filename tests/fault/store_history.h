@@ -168,7 +168,7 @@ static void add_some(bly_store *store)
 }
 
 /* What owners do to jobs and what stands beside them. */
-static void wish_some(bly_store *store)
+static void control_some(bly_store *store)
 {
     bly_table *table = NULL;
     bly_new_job job = a_job("of a batch");
@@ -228,7 +228,7 @@ static void live(const char *vfs)
     bly_session_opts session_opts = {.size = sizeof session_opts};
     bool has_session = !failed(bly_store_session_begin(store, &session_opts, &session));
     add_some(store);
-    wish_some(store);
+    control_some(store);
     if (has_session) {
         work_some(store, session);
     }

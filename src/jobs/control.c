@@ -1,5 +1,5 @@
 /*
- * wishes.c: what owners want of jobs that are there: cancel, retry, pause, limits, batches, care.
+ * control.c: owners control jobs that are there: cancel, retry, pause, limits, batches, care.
  */
 #include "jobs/jobs_int.h"
 

@@ -1,5 +1,5 @@
 /*
- * test_wishes.c: what owners want of jobs that are there.
+ * test_control.c: owners control jobs that are there.
  */
 #include "jobs.h"
 
@@ -216,7 +216,7 @@ START_TEST(arguments_are_checked)
 }
 END_TEST
 
-UNIT_MAIN("jobs/wishes", a_canceled_job_is_tried_again_from_zero, all_failed_jobs_are_tried_again,
+UNIT_MAIN("jobs/control", a_canceled_job_is_tried_again_from_zero, all_failed_jobs_are_tried_again,
           a_paused_queue_waits, limits_hold_for_handlers, a_queue_has_a_bound,
           a_batch_is_begun_resumed_and_canceled, old_jobs_are_removed,
           a_live_file_is_made_and_removed, arguments_are_checked)
