@@ -306,6 +306,18 @@ static int64_t draw(struct bly_engine *engine)
     return bly_progress_draw(&engine->progress, &state);
 }
 
+/* While nothing runs: says what is waited for. Gives when to look again. */
+static int64_t look_at_waiting(struct bly_engine *engine, int64_t start_ns)
+{
+    bool is_held = engine->state == BLY_ENGINE_WORKING && engine->slots.running == 0 &&
+                   bly_queue_count(&engine->queue) > 0 && start_ns < BELAY_FOREVER;
+    if (!is_held) {
+        bly_waiting_over(&engine->waiting);
+        return INT64_MAX;
+    }
+    return bly_waiting_look(&engine->waiting, &engine->gate, start_ns, belay_clock_now(NULL));
+}
+
 static void clear_progress(void *arg)
 {
     bly_progress_clear(arg);
@@ -316,7 +328,9 @@ static void work(struct bly_engine *engine)
     feed(engine);
     for (;;) {
         int64_t again_ns = start(engine);
+        int64_t say_ns = look_at_waiting(engine, again_ns);
         int64_t draw_ns = draw(engine);
+        again_ns = say_ns < again_ns ? say_ns : again_ns;
         again_ns = draw_ns < again_ns ? draw_ns : again_ns;
         if (is_over(engine)) {
             break;

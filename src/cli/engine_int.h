@@ -21,6 +21,7 @@
 #include "progress.h"
 #include "queue.h"
 #include "signals.h"
+#include "waiting.h"
 #include "jobslots.h"
 
 enum bly_engine_state {
@@ -54,6 +55,7 @@ struct bly_engine {
     uint64_t accepted; /* jobs that were not skipped */
     uint64_t last_seq; /* the number of the job made last */
     struct bly_gate gate;
+    struct bly_waiting waiting;
     struct bly_median run_times; /* of what ended well */
     struct bly_progress progress;
 };

@@ -11,6 +11,9 @@
 /* How often load and memory are looked at while they hold jobs up. */
 #define BLY_GATE_LOOK_NS INT64_C(500000000)
 
+/* What holds the next start up. */
+enum bly_gate_hold { BLY_GATE_OPEN, BLY_GATE_DELAY, BLY_GATE_LOAD, BLY_GATE_MEMORY };
+
 struct bly_gate {
     int64_t delay_ns;      /* between two starts */
     double load_max;       /* negative: no limit */
@@ -20,6 +23,9 @@ struct bly_gate {
     bool has_started;
     int64_t last_start_ns;
     int64_t look_again_ns; /* after a refusal: not before */
+    enum bly_gate_hold hold;
+    double load_seen;     /* when the load held it up last */
+    uint64_t memory_seen; /* when memory did */
 };
 
 /* bly_gate_open_ns: now_ns when a job may start now, else when to ask again. Monotonic times. */

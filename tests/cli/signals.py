@@ -98,6 +98,17 @@ def time_of_each_to_be_seen(process):
     wait_for(lambda: process.poll() is not None or is_taken())
 
 
+def test_what_is_waited_for_is_said_and_ended_by_an_interrupt():
+    for option, value, reason in (("--memfree", "100T", b"--memfree wants 104857600;"),
+                                  ("--in", "2h", b"the next job starts in ")):
+        with batch(option, value, "echo", ":::", "1") as process:
+            line = process.stderr.readline()
+            equal((line[:20], reason in line), (b"belay run: waiting: ", True), line)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+            equal((out, process.returncode), (b"", 130))
+
+
 def test_term_and_hangup_have_their_status():
     for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
         job = f"echo $$ > pid.{{}}; while [ ! -e go{status} ]; do sleep 0.02; done"

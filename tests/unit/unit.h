@@ -11,7 +11,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#define UNIT_TIMEOUT_S 60
+#define UNIT_TIMEOUT_S 180
 
 /*
  * UNIT_UNLESS_TSAN(test): in the list of UNIT_MAIN, a test that the thread sanitizer cannot run:
