@@ -16,19 +16,14 @@
 #include "belay/clock.h"
 #include "files.h"
 #include "say.h"
+#include "status.h"
 
 #define GRACE_NS INT64_C(10000000000)
 
 /* How often it is asked whether the command is still wanted. */
 #define ASK_NS INT64_C(500000000)
 
-enum {
-    STATUS_TIMEOUT = 124,
-    STATUS_NOT_RUNNABLE = 126,
-    STATUS_NOT_FOUND = 127,
-    STATUS_SIGNAL = 128,
-    MS_NS = 1000000
-};
+enum { MS_NS = 1000000 };
 
 /* In the child: waits to be let go, then becomes the command. */
 __attribute__((noreturn)) static void become(int gate, char *const *argv, int live)
@@ -43,7 +38,7 @@ __attribute__((noreturn)) static void become(int gate, char *const *argv, int li
     execvp(argv[0], argv);
     int error = errno;
     bly_say_about(argv[0], "%s", error == ENOENT ? "command not found" : strerror(error));
-    _exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE);
+    _exit(error == ENOENT ? BLY_STATUS_NOT_FOUND : BLY_STATUS_NOT_RUNNABLE);
 }
 
 int bly_held_fork(struct bly_held *held, char *const *argv, int live)
@@ -73,7 +68,7 @@ static int reap(struct bly_held *held)
     int status = 0;
     while (waitpid(held->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    return WIFSIGNALED(status) ? STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+    return WIFSIGNALED(status) ? BLY_STATUS_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 void bly_held_drop(struct bly_held *held)
@@ -171,5 +166,5 @@ int bly_held_run(struct bly_held *held, const struct bly_held_watch *watch)
     wait_for_end(held, watch, signals, &ending);
     int status = reap(held);
     close(signals);
-    return ending.is_timed_out ? STATUS_TIMEOUT : status;
+    return ending.is_timed_out ? BLY_STATUS_TIMEOUT : status;
 }

@@ -9,20 +9,12 @@
 #include "capture.h"
 #include "duration.h"
 #include "quote.h"
+#include "status.h"
 #include "when.h"
 
 #define SECOND_NS INT64_C(1000000000)
 
-enum {
-    NAME_SHOWN_MAX = 200,
-    COMMAND_SHOWN_MAX = 2000,
-    DAY_S = 86400,
-    STATUS_TIMEOUT = 124,
-    STATUS_NO_RUN = 125,
-    STATUS_NOT_RUNNABLE = 126,
-    STATUS_NOT_FOUND = 127,
-    STATUS_SIGNAL = 128
-};
+enum { NAME_SHOWN_MAX = 200, COMMAND_SHOWN_MAX = 2000, DAY_S = 86400 };
 
 void bly_jobtext_count(struct bly_bytes *to, uint64_t number)
 {
@@ -243,13 +235,13 @@ int bly_jobtext_status(const belay_jobs_row *row)
     case BELAY_JOBS_HOW_EXITED:
         return (int)(row->code & 0xff);
     case BELAY_JOBS_HOW_SIGNALED:
-        return STATUS_SIGNAL + (int)row->code;
+        return BLY_STATUS_SIGNAL + (int)row->code;
     case BELAY_JOBS_HOW_TIMED_OUT:
-        return STATUS_TIMEOUT;
+        return BLY_STATUS_TIMEOUT;
     case BELAY_JOBS_HOW_NOT_RUNNABLE:
-        return row->code == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
+        return row->code == ENOENT ? BLY_STATUS_NOT_FOUND : BLY_STATUS_NOT_RUNNABLE;
     default:
-        return STATUS_NO_RUN;
+        return BLY_STATUS_NO_RUN;
     }
 }
 

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "files.h"
-
-enum { STATUS_OF_SIGNALS = 128 };
+#include "status.h"
 
 static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGUSR1, SIGUSR2};
 
@@ -58,7 +57,7 @@ static enum bly_signals_action climb(struct bly_signals *signals)
 static void decide_status(struct bly_signals *signals, int number)
 {
     if (signals->status == 0) {
-        signals->status = STATUS_OF_SIGNALS + number;
+        signals->status = BLY_STATUS_SIGNAL + number;
     }
 }
 

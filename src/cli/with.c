@@ -11,11 +11,12 @@
 #include "limitspec.h"
 #include "number.h"
 #include "say.h"
+#include "status.h"
 
 /* How long the last report may take. */
 #define FLUSH_NS INT64_C(10000000000)
 
-enum { STATUS_WAITED_ENOUGH = 75, STATUS_OWN_FAILURE = 125 };
+enum { STATUS_WAITED_ENOUGH = 75 }; /* EX_TEMPFAIL of sysexits.h */
 
 struct withopts {
     struct bly_jobopts common;
@@ -74,7 +75,7 @@ static int read_limits(struct asking *asking, char **words, size_t *ret_command)
         }
         if (why != NULL) {
             bly_say_about(words[i], "%s, and -- before the command", why);
-            return STATUS_OWN_FAILURE;
+            return BLY_STATUS_NO_RUN;
         }
         asking->wants[asking->count++] = (belay_jobs_want){
             .name = {spec.name, spec.name_len}, .permits = spec.permits, .capacity = spec.capacity};
@@ -92,12 +93,12 @@ static int read_words(struct asking *asking, char **words)
     }
     if (asking->count == 0 || words[command] == NULL) {
         bly_say("which limit, and which command? belay with NAME[:K|=N] -- COMMAND");
-        return STATUS_OWN_FAILURE;
+        return BLY_STATUS_NO_RUN;
     }
     const char *why = bly_capture_command(&asking->argv, words + command);
     if (why != NULL) {
         bly_say_about(words[command], "%s", why);
-        return STATUS_OWN_FAILURE;
+        return BLY_STATUS_NO_RUN;
     }
     return 0;
 }
@@ -118,16 +119,16 @@ static int refuse(belay_jobs *jobs, int result)
     switch (result) {
     case BELAY_ETOOBIG:
         bly_say("a limit has fewer permits than are asked for; see `belay limit`");
-        return STATUS_OWN_FAILURE;
+        return BLY_STATUS_NO_RUN;
     case BELAY_EBUSY:
         bly_say("a limit has another capacity; leave =N out, or change it by `belay limit NAME N`");
-        return STATUS_OWN_FAILURE;
+        return BLY_STATUS_NO_RUN;
     case BELAY_ETOOLATE:
         bly_say("the request was canceled");
-        return STATUS_OWN_FAILURE;
+        return BLY_STATUS_NO_RUN;
     default:
         bly_jobstore_failed(jobs, result);
-        return STATUS_OWN_FAILURE;
+        return BLY_STATUS_NO_RUN;
     }
 }
 
@@ -212,9 +213,9 @@ static int run_in_store(const struct asking *asking, struct bly_held *held,
     belay_jobs_session_opts opts = {.size = sizeof opts, .claims_no_queue = 1, .live = live};
     if (bly_jobstore_open(asking->opts->common.store, BLY_JOBSTORE_WRITE, &holding.jobs) != 0) {
         bly_held_drop(held);
-        return STATUS_OWN_FAILURE;
+        return BLY_STATUS_NO_RUN;
     }
-    int status = STATUS_OWN_FAILURE;
+    int status = BLY_STATUS_NO_RUN;
     int result = belay_jobs_session_begin(holding.jobs, &opts, &holding.session);
     if (result == 0) {
         result = belay_jobs_watch_create(holding.jobs, &holding.watch);
@@ -237,7 +238,7 @@ static int run_with(struct asking *asking)
     belay_jobs_error error = {0};
     belay_jobs_live live = {.fd = -1};
     struct bly_held held = {0};
-    int status = STATUS_OWN_FAILURE;
+    int status = BLY_STATUS_NO_RUN;
     if (bly_jobstore_path(&path, asking->opts->common.store) != 0) {
         bly_bytes_free(&path);
         return status;
@@ -261,7 +262,7 @@ static int with(int argc, char **argv)
     int rest = 0;
     int status = 0;
     if (!bly_jobopts_take(&bly_command_with, argc, argv, &opts, &rest, &status)) {
-        return status != 0 ? STATUS_OWN_FAILURE : 0;
+        return status != 0 ? BLY_STATUS_NO_RUN : 0;
     }
     status = read_words(&asking, argv + rest);
     if (status == 0) {

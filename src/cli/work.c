@@ -21,7 +21,7 @@
 #include "supervisor.h"
 #include "work_int.h"
 
-enum { QUEUES_MAX = 64, JOBS_MAX = 10000 };
+enum { JOBS_MAX = 10000 };
 
 /* What is kept open: four descriptors each for a job and its notice; and beside them. */
 enum { FDS_A_JOB = 8, FDS_BESIDE = 128, FDS_UNLIMITED = 65536 };
@@ -35,8 +35,9 @@ static const char *add_queue(void *target, const char *value)
 {
     struct bly_workopts *opts = target;
     bly_words_text(&opts->queues, value);
-    return opts->queues.count > QUEUES_MAX ? "a worker takes the jobs of at most 64 queues"
-                                           : bly_name_check(value, strlen(value));
+    return opts->queues.count > BELAY_JOBS_QUEUES_MAX
+               ? "a worker takes the jobs of at most 64 queues"
+               : bly_name_check(value, strlen(value));
 }
 
 static const char *set_until_idle(void *target, const char *value)
@@ -111,7 +112,7 @@ static int open_logs(struct bly_work *work)
 
 static int begin_session(struct bly_work *work)
 {
-    belay_bytes queues[QUEUES_MAX];
+    belay_bytes queues[BELAY_JOBS_QUEUES_MAX];
     for (size_t i = 0; i < work->opts->queues.count; i++) {
         queues[i] = bly_jobstore_bytes(bly_words_at(&work->opts->queues, i));
     }

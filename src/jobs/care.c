@@ -107,9 +107,7 @@ static void give_back_late(bly_worker *worker, int64_t now_ns)
         gave = true;
     }
     if (gave) {
-        bly_mutex_lock(&worker->owner.jobs->lock);
-        worker->pause_ns = belay_time_add(now_ns, BLY_RESCUE_PERIOD_NS);
-        bly_mutex_unlock(&worker->owner.jobs->lock);
+        bly_worker_pause(worker, now_ns);
     }
 }
 

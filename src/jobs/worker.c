@@ -17,6 +17,8 @@
 #include <poll.h>
 #include <string.h>
 
+#define MEAN_OF 8 /* the mean is that of about so many runs, newer ones counting more */
+
 static void take_wake(belay_task *task)
 {
     bly_worker *worker = bly_container(task, bly_worker, wake);
@@ -67,8 +69,9 @@ bool bly_worker_ended_locked(bly_worker *worker, const belay_run *run, int64_t n
     if (run->start_ns != 0) {
         int64_t took_ns = now_ns - run->start_ns;
         took_ns = took_ns > 0 ? took_ns : 1;
-        worker->mean_ns =
-            worker->mean_ns == 0 ? took_ns : worker->mean_ns - worker->mean_ns / 8 + took_ns / 8;
+        worker->mean_ns = worker->mean_ns == 0
+                              ? took_ns
+                              : worker->mean_ns - worker->mean_ns / MEAN_OF + took_ns / MEAN_OF;
         worker->mean_ns = worker->mean_ns > 0 ? worker->mean_ns : 1;
         worker->pause_ns = BELAY_NOW;
     }
@@ -90,7 +93,7 @@ static uint32_t room(bly_worker *worker, int64_t now_ns)
     return all - active > BELAY_JOBS_CLAIM_MAX ? BELAY_JOBS_CLAIM_MAX : all - active;
 }
 
-static void pause_claims(bly_worker *worker, int64_t now_ns)
+void bly_worker_pause(bly_worker *worker, int64_t now_ns)
 {
     bly_mutex_lock(&worker->owner.jobs->lock);
     worker->pause_ns = belay_time_add(now_ns, BLY_RESCUE_PERIOD_NS);
@@ -110,7 +113,7 @@ static void claim(bly_worker *worker, uint32_t max, int64_t now_ns)
         bly_worker_complain(worker, "claiming jobs", result);
         worker->is_stale = result == BELAY_ESTALE;
         if (!worker->is_stale) {
-            pause_claims(worker, now_ns);
+            bly_worker_pause(worker, now_ns);
         }
         return;
     }

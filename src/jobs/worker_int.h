@@ -44,6 +44,10 @@ void bly_worker_complain(bly_worker *worker, const char *what, int error);
 belay_run *bly_worker_untold_locked(bly_worker *worker);
 
 /* worker.c */
+
+/* bly_worker_pause: claims nothing for BLY_RESCUE_PERIOD_NS, unless a run ends before. */
+void bly_worker_pause(bly_worker *worker, int64_t now_ns);
+
 int bly_worker_session(bly_worker *worker);
 
 #endif

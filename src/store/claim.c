@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DUE_MAX    256u /* jobs whose time has come, moved in one claim */
-#define SPARE      64u  /* candidates beside those wanted, since some are parked */
-#define QUEUES_MAX 64u
+#define DUE_MAX 256u /* jobs whose time has come, moved in one claim */
+#define SPARE   64u  /* candidates beside those wanted, since some are parked */
 
 typedef struct queue {
     uint64_t id;
@@ -29,7 +28,7 @@ typedef struct claiming {
     uint64_t token; /* the next of those taken for this claim */
     uint32_t tokens_left;
     bool has_touched; /* a candidate's move may have changed another candidate */
-    queue queues[QUEUES_MAX];
+    queue queues[BLY_QUEUES_MAX];
     uint32_t queue_count;
 } claiming;
 
@@ -85,7 +84,7 @@ static int read_queues(bly_tx *tx, claiming *self)
         " (SELECT number FROM meta WHERE name = 'paused') = 0",
         BLY_ARGS(BLY_INT(self->session)));
     self->queue_count = 0;
-    while (self->queue_count < QUEUES_MAX && bly_cursor_next(&cursor)) {
+    while (self->queue_count < BLY_QUEUES_MAX && bly_cursor_next(&cursor)) {
         self->queues[self->queue_count++] =
             (queue){(uint64_t)bly_col(&cursor, 0), bly_col(&cursor, 1)};
     }

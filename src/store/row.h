@@ -21,6 +21,7 @@
 #define BLY_PERMITS_MAX    BELAY_JOBS_PERMITS_MAX
 #define BLY_TRIES_MAX      BELAY_JOBS_TRIES_MAX
 #define BLY_LOST_MAX       BELAY_JOBS_LOST_MAX
+#define BLY_QUEUES_MAX     BELAY_JOBS_QUEUES_MAX
 
 typedef belay_bytes bly_bytes;
 
@@ -44,7 +45,6 @@ enum {
 #define BLY_JOB_IN(state) BELAY_JOBS_IN(state)
 #define BLY_JOB_PENDING   BELAY_JOBS_IN_PENDING
 #define BLY_JOB_LIVE      BELAY_JOBS_IN_LIVE
-#define BLY_JOB_ENDED     BELAY_JOBS_IN_ENDED
 
 /* bly_job_state_name: "scheduled" and so on; "?" for a number that is no state. */
 const char *bly_job_state_name(uint32_t state);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define CLAIM_MAX    1000u
-#define QUEUES_MAX   64u
 #define ROWS_MAX     10000u
 #define MAX_INTERVAL (INT64_MAX / 2)
 
@@ -88,7 +87,7 @@ int bly_store_edit(bly_store *store, const bly_job_ref *job, const bly_edit *edi
 int bly_store_session_begin(bly_store *store, const bly_session_opts *opts, uint64_t *ret_session)
 {
     if (opts == NULL || opts->size != sizeof *opts || ret_session == NULL ||
-        opts->queue_count > QUEUES_MAX || (opts->queues == NULL && opts->queue_count > 0)) {
+        opts->queue_count > BLY_QUEUES_MAX || (opts->queues == NULL && opts->queue_count > 0)) {
         return BELAY_EINVAL;
     }
     for (uint32_t i = 0; i < opts->queue_count; i++) {

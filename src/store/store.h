@@ -144,7 +144,7 @@ typedef struct bly_session_opts {
     uint32_t size;
     uint32_t slots;          /* jobs that it runs at once, for `stats`; default 1 */
     const bly_bytes *queues; /* those whose jobs it takes; NULL: "default" */
-    uint32_t queue_count;    /* at most 64 */
+    uint32_t queue_count;    /* at most BLY_QUEUES_MAX */
     const bly_live *live;    /* what its jobs hold; NULL: it starts no processes */
 } bly_session_opts;
 
