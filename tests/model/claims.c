@@ -405,31 +405,22 @@ static void many_jobs_come_and_go(void *arg)
     close_world();
 }
 
-#define CLAIMS(title, function, argument, bound)                                                   \
-    {                                                                                              \
-        .name = "sched/" title, .fn = function, .arg = argument, .opts = {                         \
-            .preemptions = bound,                                                                  \
-            .spurious = 1,                                                                         \
-            .stale_reads = 2                                                                       \
-        }                                                                                          \
-    }
-
 const scenario claims_scenarios[] = {
-    CLAIMS("cancel-shows-what-came-before", cancel_shows_what_came_before, NULL, 3),
-    CLAIMS("token-for-two", token_for_two, NULL, 2),
-    CLAIMS("claim-kept-by-another", claim_kept_by_another, NULL, 3),
-    CLAIMS("end-sees-both-sides", end_sees_both_sides, NULL, 3),
-    CLAIMS("await-sees-the-jobs", await_sees_the_jobs, NULL, 2),
-    CLAIMS("leader-that-leaves", leader_that_leaves, NULL, 2),
+    SCHED_SCENARIO("cancel-shows-what-came-before", cancel_shows_what_came_before, NULL, 3),
+    SCHED_SCENARIO("token-for-two", token_for_two, NULL, 2),
+    SCHED_SCENARIO("claim-kept-by-another", claim_kept_by_another, NULL, 3),
+    SCHED_SCENARIO("end-sees-both-sides", end_sees_both_sides, NULL, 3),
+    SCHED_SCENARIO("await-sees-the-jobs", await_sees_the_jobs, NULL, 2),
+    SCHED_SCENARIO("leader-that-leaves", leader_that_leaves, NULL, 2),
     {.name = "sched/waiter-without-memory",
      .fn = waiter_without_memory,
      .opts = {.preemptions = 2, .alloc_failures = 1}},
-    CLAIMS("start-against-next", start_against_next, NULL, 3),
-    CLAIMS("two-first-jobs", two_first_jobs, NULL, 3),
+    SCHED_SCENARIO("start-against-next", start_against_next, NULL, 3),
+    SCHED_SCENARIO("two-first-jobs", two_first_jobs, NULL, 3),
     {.name = "sched/many-jobs-come-and-go",
      .fn = many_jobs_come_and_go,
      .opts = {.preemptions = BELAY_UNBOUNDED, .steps_max = 100000}},
-    CLAIMS("wall-steps-under-a-waiter", wall_steps_under_a_waiter, NULL, 2),
-    CLAIMS("aging-bounds-what-overtakes", aging_bounds_what_overtakes, NULL, 3),
+    SCHED_SCENARIO("wall-steps-under-a-waiter", wall_steps_under_a_waiter, NULL, 2),
+    SCHED_SCENARIO("aging-bounds-what-overtakes", aging_bounds_what_overtakes, NULL, 3),
     {.name = NULL},
 };

@@ -79,4 +79,14 @@ static inline int count_run(belay_claim *claim, void *arg)
     return 0;
 }
 
+/* A scenario within the bounds that these all have, but for that of preemptions. */
+#define SCHED_SCENARIO(title, function, argument, bound)                                           \
+    {                                                                                              \
+        .name = "sched/" title, .fn = function, .arg = argument, .opts = {                         \
+            .preemptions = bound,                                                                  \
+            .spurious = 1,                                                                         \
+            .stale_reads = 2                                                                       \
+        }                                                                                          \
+    }
+
 #endif

@@ -135,21 +135,12 @@ static void end_while_the_timer_fires(void *arg)
 
 static bool is_resized = true, is_kept;
 
-#define STARTED(title, function, argument, bound)                                                  \
-    {                                                                                              \
-        .name = "sched/" title, .fn = function, .arg = argument, .opts = {                         \
-            .preemptions = bound,                                                                  \
-            .spurious = 1,                                                                         \
-            .stale_reads = 2                                                                       \
-        }                                                                                          \
-    }
-
 const scenario tickets_scenarios[] = {
-    STARTED("ticket-sent-again", ticket_sent_again, NULL, 2),
-    STARTED("executor-that-is-closed", executor_that_is_closed, NULL, 1),
-    STARTED("running-max-is-kept", running_max_is_kept, &is_kept, 2),
-    STARTED("running-max-grows", running_max_is_kept, &is_resized, 2),
-    STARTED("two-resizes", two_resizes, NULL, 3),
-    STARTED("end-while-the-timer-fires", end_while_the_timer_fires, NULL, 3),
+    SCHED_SCENARIO("ticket-sent-again", ticket_sent_again, NULL, 2),
+    SCHED_SCENARIO("executor-that-is-closed", executor_that_is_closed, NULL, 1),
+    SCHED_SCENARIO("running-max-is-kept", running_max_is_kept, &is_kept, 2),
+    SCHED_SCENARIO("running-max-grows", running_max_is_kept, &is_resized, 2),
+    SCHED_SCENARIO("two-resizes", two_resizes, NULL, 3),
+    SCHED_SCENARIO("end-while-the-timer-fires", end_while_the_timer_fires, NULL, 3),
     {.name = NULL},
 };

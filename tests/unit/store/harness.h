@@ -162,6 +162,20 @@ static inline void harness_note(bly_end *end, int result, void *arg)
     *(int *)arg = result;
 }
 
+/* Claims one job; the report that it is done, whose result goes to *ret_result. */
+static inline bly_end harness_claim_done(harness *h, int *ret_result)
+{
+    bly_claimed *claimed = harness_claim(h);
+    ck_assert_ptr_nonnull(claimed);
+    bly_end end = {.seq = claimed->seq,
+                   .token = claimed->token,
+                   .what = BLY_DO_DONE,
+                   .reported = harness_note,
+                   .arg = ret_result};
+    bly_claimed_free(claimed);
+    return end;
+}
+
 /* Reports and waits until that is stored; what the store says. */
 static inline int harness_report(harness *h, uint64_t seq, uint64_t token, int what, int64_t code)
 {

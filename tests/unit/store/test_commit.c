@@ -114,14 +114,8 @@ START_TEST(reports_that_were_not_awaited_are_stored_by_close)
 {
     harness_begin(&h);
     uint64_t seq = harness_add_plain(&h, "x");
-    bly_claimed *claimed = harness_claim(&h);
     int result = 1;
-    bly_end end = {.seq = seq,
-                   .token = claimed->token,
-                   .what = BLY_DO_DONE,
-                   .reported = harness_note,
-                   .arg = &result};
-    bly_claimed_free(claimed);
+    bly_end end = harness_claim_done(&h, &result);
     bly_store_end(h.store, &end);
     bly_store_close(h.store, BELAY_FOREVER);
     ck_assert_int_eq(result, 0);

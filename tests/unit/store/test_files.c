@@ -87,14 +87,8 @@ START_TEST(a_report_waits_until_the_store_can_be_written)
 {
     harness_begin(&h);
     uint64_t seq = harness_add_plain(&h, "x");
-    bly_claimed *claimed = harness_claim(&h);
     int result = 1;
-    bly_end end = {.seq = seq,
-                   .token = claimed->token,
-                   .what = BLY_DO_DONE,
-                   .reported = harness_note,
-                   .arg = &result};
-    bly_claimed_free(claimed);
+    bly_end end = harness_claim_done(&h, &result);
     bly_store(&lock_errno, (uint32_t)ENOLCK, BLY_SEQ_CST);
     bly_store_end(h.store, &end);
     bly_store_error error = {0};
@@ -114,14 +108,8 @@ START_TEST(a_report_that_cannot_be_stored_is_given_back_by_close)
 {
     harness_begin(&h);
     uint64_t seq = harness_add_plain(&h, "x");
-    bly_claimed *claimed = harness_claim(&h);
     int result = 1;
-    bly_end end = {.seq = seq,
-                   .token = claimed->token,
-                   .what = BLY_DO_DONE,
-                   .reported = harness_note,
-                   .arg = &result};
-    bly_claimed_free(claimed);
+    bly_end end = harness_claim_done(&h, &result);
     bly_store(&lock_errno, (uint32_t)ENOLCK, BLY_SEQ_CST);
     bly_store_end(h.store, &end);
     bly_store_close(h.store, BELAY_NOW);
