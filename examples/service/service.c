@@ -4,9 +4,10 @@
  *     service [STORE]     STORE is a file; without one the jobs end with the process
  *
  * It greets guests. A greeting is written in the background: the request is answered as soon as the
- * job is stored. Guests whose letter cannot be delivered at first are tried again. Delivery is at
- * least once: were this process killed, a letter could be written twice, so each carries the fence
- * of its run, by which the post office would know.
+ * job is stored. A letter that cannot be delivered at first is tried again. Delivery is at least
+ * once: were this process killed, a letter could be written twice. Writing one twice does no harm;
+ * where it would, the letter has to carry the fence of its run (belay_run_fence), and the post
+ * office to refuse a lower one than it has seen.
  */
 #include <belay/exec.h>
 #include <belay/job.h>
