@@ -110,7 +110,14 @@ struct belay_run {
 };
 
 /* jobs.c */
+
+/* bly_jobs_log: a line for the log of the options, if there is one. Context: no lock is held. */
 void bly_jobs_log(belay_jobs *jobs, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * bly_jobs_attach: counts a session or watch, 1, or counts it out, -1. Errors: BELAY_ECLOSED (1:
+ * the store is being closed).
+ */
 int bly_jobs_attach(belay_jobs *jobs, int change);
 
 /* values.c */
@@ -119,29 +126,73 @@ int bly_jobs_attach(belay_jobs *jobs, int change);
 int bly_new_read(belay_jobs_new *ret_job, const belay_jobs_new *job);
 
 /* run.c */
+
 void bly_owner_init(bly_owner *owner, belay_jobs *jobs, belay_executor *executor,
                     bly_worker *worker);
+
+/*
+ * bly_owner_prepare: sees to it that `count` runs are spare. Errors: BELAY_ENOMEM.
+ * bly_owner_add: makes a run of the claim, which it takes; one must be spare. The reference is the
+ * owner's until the end of the run has been reported.
+ * Context of both: the claimer's thread.
+ */
 int bly_owner_prepare(bly_owner *owner, uint32_t count);
-void bly_owner_discard(bly_owner *owner);
 belay_run *bly_owner_add(bly_owner *owner, bly_claimed *claimed, bool is_started);
+
+/* bly_owner_discard: frees the spare runs. No run is active. */
+void bly_owner_discard(bly_owner *owner);
+
+/* bly_owner_orders: tells the runs that the store wants to end. Errors: those of the store. */
 int bly_owner_orders(bly_owner *owner);
+
+/* bly_run_ref: one reference more, for who has one or holds the lock; returns the run. */
 belay_run *bly_run_ref(belay_run *run);
 void bly_run_unref(belay_run *run);
+
+/*
+ * bly_run_tell: the run is to end, and why, unless it has been told or has ended. Fires its token.
+ * Context: any thread with a reference; no lock is held.
+ */
 void bly_run_tell(belay_run *run, uint32_t why);
+
+/*
+ * bly_run_finish: ends the run as belay_run_end does; what, how, code: as there. message: a
+ * constant text, or NULL. Errors: BELAY_EINVAL, BELAY_ESTALE, as of belay_run_end.
+ */
 int bly_run_finish(belay_run *run, int what, int how, int64_t code, const char *message);
 
 /* handler.c */
+
+/* bly_handler_find: the handler of that name, else the one for any name; NULL: there is none. */
 bly_handler *bly_handler_find(belay_jobs *jobs, bly_bytes name);
 void bly_handlers_free(belay_jobs *jobs);
+
+/* bly_handler_is_inside: whether the calling thread is in a handler of this store. */
 bool bly_handler_is_inside(belay_jobs *jobs);
+
+/* bly_handler_queue: sends a claimed run to its handler. Context: the worker's thread. */
 void bly_handler_queue(belay_run *run);
+
+/* bly_handler_give_back: ends a run that its handler does not run, unless it has ended. */
 void bly_handler_give_back(belay_run *run);
 
 /* worker.c: worker_int.h has the rest. */
+
+/* bly_worker_wake: lets the worker's thread look again. Context: any thread with a reference. */
 void bly_worker_wake(bly_worker *worker);
 void bly_worker_ref(bly_worker *worker);
-void bly_worker_unref(bly_worker *worker);
+void bly_worker_unref(bly_worker *worker); /* NULL is allowed */
+
+/* bly_worker_ended_locked: notes how long the run took. True: the thread is to be woken. */
 bool bly_worker_ended_locked(bly_worker *worker, const belay_run *run, int64_t now_ns);
+
+/*
+ * bly_worker_stop: lets the worker drain, and joins its thread. may_abandon: when the time is over
+ * it ends all the same, once no run is active, whatever has not been reported. *ret_worker: the
+ * worker, whose last reference of belay_jobs is the caller's now; NULL: there is none, or another
+ * thread has stopped it.
+ * Errors: BELAY_ETIMEDOUT (it goes on draining). Context: any thread outside handlers; blocks.
+ */
 int bly_worker_stop(belay_jobs *jobs, int64_t deadline_ns, bool may_abandon,
                     bly_worker **ret_worker);
 

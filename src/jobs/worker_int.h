@@ -38,16 +38,25 @@ struct bly_worker {
 
 extern const bly_state_table bly_run_states;
 
-/* care.c: what the thread looks after beside claiming. */
+/* care.c */
+
+/*
+ * bly_worker_care: what the thread looks after beside claiming; rang: the store's watch was ready.
+ * bly_worker_complain: logs an error, unless it is 0 or the last one that was logged.
+ * Context of both: the worker's thread, no lock is held.
+ */
 void bly_worker_care(bly_worker *worker, int64_t now_ns, bool rang);
 void bly_worker_complain(bly_worker *worker, const char *what, int error);
+
+/* bly_worker_untold_locked: a run, with a reference, that was not told to end; NULL: none. */
 belay_run *bly_worker_untold_locked(bly_worker *worker);
 
 /* worker.c */
 
+/* bly_worker_session: begins a session. Errors: those of the store. */
+int bly_worker_session(bly_worker *worker);
+
 /* bly_worker_pause: claims nothing for BLY_RESCUE_PERIOD_NS, unless a run ends before. */
 void bly_worker_pause(bly_worker *worker, int64_t now_ns);
-
-int bly_worker_session(bly_worker *worker);
 
 #endif
