@@ -130,6 +130,7 @@ static uint32_t *shuffled(uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
         uint32_t other = (uint32_t)((state >> 32) * (i + 1) >> 32);
+        order[i] = i;
         order[i] = order[other];
         order[other] = i;
     }

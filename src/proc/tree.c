@@ -218,7 +218,7 @@ static void note_error(walk *w, int error)
 /* Adds the process if it is a child of `parent` now, and not spared. */
 static void add_child(walk *w, pid_t parent, pid_t pid)
 {
-    bly_tree_proc proc;
+    bly_tree_proc proc = {0};
     int looked = bly_tree_look(pid, &proc);
     if (looked == BELAY_ENOENT || (looked == 0 && proc.parent != parent)) {
         w->missed++;

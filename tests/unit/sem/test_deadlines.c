@@ -225,6 +225,21 @@ static int first_of(const bool *is_in, const uint32_t *added, int64_t now_ns)
     return first;
 }
 
+/* Takes out all that is due, in order where the reading `is_timely`, and checks them. */
+static void expire_all(bool *is_in, const uint32_t *added, int64_t now_ns, bool is_timely)
+{
+    for (int due = first_of(is_in, added, now_ns); due >= 0; due = first_of(is_in, added, now_ns)) {
+        ck_assert_int_le(bly_deadlines_next(&deadlines), now_ns);
+        int found = expired(now_ns);
+        ck_assert(found >= 0 && is_in[found]);
+        ck_assert_int_le(leases[found].phase.timing.deadline_ns, now_ns);
+        ck_assert(!is_timely || found == due);
+        is_in[found] = false;
+    }
+    ck_assert_int_eq(expired(now_ns), -1);
+    ck_assert_int_gt(bly_deadlines_next(&deadlines), now_ns);
+}
+
 START_TEST(random_histories_agree_with_a_plain_array)
 {
     for (seed = 1; seed <= 60; seed++) {
@@ -250,17 +265,7 @@ START_TEST(random_histories_agree_with_a_plain_array)
                 int64_t next_ns = bly_deadlines_next(&deadlines);
                 int64_t later_ns = now_ns + (int64_t)(random_number() % (uint64_t)range) / 8;
                 now_ns = !is_timely ? later_ns : next_ns != BELAY_FOREVER ? next_ns : now_ns;
-                for (int due = first_of(is_in, added, now_ns); due >= 0;
-                     due = first_of(is_in, added, now_ns)) {
-                    ck_assert_int_le(bly_deadlines_next(&deadlines), now_ns);
-                    int found = expired(now_ns);
-                    ck_assert(found >= 0 && is_in[found]);
-                    ck_assert_int_le(leases[found].phase.timing.deadline_ns, now_ns);
-                    ck_assert(!is_timely || found == due);
-                    is_in[found] = false;
-                }
-                ck_assert_int_eq(expired(now_ns), -1);
-                ck_assert_int_gt(bly_deadlines_next(&deadlines), now_ns);
+                expire_all(is_in, added, now_ns, is_timely);
             }
         }
         seed = mix;
