@@ -126,15 +126,28 @@ void bly_sqlite_problem(bly_store *store, bly_store_error *ret_error);
 /* commit.c */
 int bly_commit_start(bly_sqlite *store);
 void bly_commit_stop(bly_sqlite *store, int64_t deadline_ns);
+
+/*
+ * bly_commit: lets the committer call fn in a transaction, and returns when that is committed; what
+ * fn returned, or why it could not be committed. is_durable: synced before.
+ * Context: any thread but the committer; blocks.
+ */
 int bly_commit(bly_sqlite *store, bly_tx_fn *fn, void *arg, bool is_durable);
 void bly_commit_end(bly_store *store, bly_end *end);
 int bly_commit_flush(bly_store *store, int64_t deadline_ns);
+
+/* bly_writer_lock: the right to write, over all processes. Errors: BELAY_EIO. Blocks. */
 int bly_writer_lock(bly_sqlite *store);
 void bly_writer_unlock(bly_sqlite *store);
 
 /* read.c */
+
+/* bly_read_tx: calls fn in one moment of the store, for reading; returns what fn returned. */
 int bly_read_tx(bly_sqlite *store, bly_tx_fn *fn, void *arg);
+
+/* bly_now: wall time, of the store's clock. */
 int64_t bly_now(bly_sqlite *store);
+
 int bly_reader(bly_sqlite *store, bly_conn **ret_conn); /* for the baton's holder */
 void bly_baton_take(bly_sqlite *store);
 void bly_baton_give(bly_sqlite *store);
@@ -179,32 +192,79 @@ typedef struct bly_job {
 #define BLY_JOB_COLUMN_COUNT 37
 
 void bly_job_read(const bly_cursor *cursor, bly_job *ret_job);
+
+/*
+ * bly_job_load: the job of that number; bly_job_resolve: the one that is meant, of an id the newest
+ * live one, else the newest. Errors: BELAY_ENOENT.
+ */
 int bly_job_load(bly_tx *tx, uint64_t seq, bly_job *ret_job);
 int bly_job_resolve(bly_tx *tx, const bly_job_ref *ref, bly_job *ret_job);
+
+/*
+ * bly_job_save: writes what may change of a job. bly_job_move writes it in another state too, and
+ * does what belongs to that: permits are held or given up, and whoever waits for them, or for the
+ * end of the job, moves. bly_job_move_through: two moves as one. The table of job.c has the moves.
+ */
+int bly_job_save(bly_tx *tx, const bly_job *job);
 int bly_job_move(bly_tx *tx, bly_job *job, uint32_t to);
 int bly_job_move_through(bly_tx *tx, bly_job *job, uint32_t via, uint32_t to);
-int bly_job_save(bly_tx *tx, const bly_job *job);
+
+/* bly_job_end: moves the job to its end; a schedule that is to end with a failure does. */
 int bly_job_end(bly_tx *tx, bly_job *job, uint32_t to, int how, int64_t code);
+
+/* bly_job_pending_state: waiting, scheduled or ready, by what it waits for and its time. */
 uint32_t bly_job_pending_state(const bly_tx *tx, const bly_job *job);
+
+/*
+ * bly_job_again: a job whose run is over or was given back is to run again: it moves to `to`,
+ * unless it was canceled or a newer version of its id waits, which end it.
+ */
 int bly_job_again(bly_tx *tx, bly_job *job, uint32_t to);
 
 /* limits.c */
+
+/*
+ * bly_limits_want: the limits of a job to add, made where they are missing. ret_ids: one a want.
+ * Errors: BELAY_EINVAL (a limit twice), BELAY_EBUSY (another capacity), BELAY_ETOOBIG.
+ */
 int bly_limits_want(bly_tx *tx, const bly_want *wants, uint32_t count, uint64_t *ret_ids);
+
+/* bly_limits_try: may the job have its permits? *ret_blocker: a limit without room; 0: it may. */
 int bly_limits_try(bly_tx *tx, const bly_job *job, uint64_t *ret_blocker);
+
+/* bly_limits_freed, bly_limit_freed: the limits of the job, the limit, may have room for others. */
 int bly_limits_freed(bly_tx *tx, const bly_job *job);
 int bly_limit_freed(bly_tx *tx, uint64_t limit);
+
+/* bly_limits_unpark_queue: makes all parked jobs of the queue ready. */
 int bly_limits_unpark_queue(bly_tx *tx, uint64_t queue);
+
+/* bly_limit_used: the permits that are held. */
 int bly_limit_used(bly_tx *tx, uint64_t limit, int64_t *ret_used);
 int bly_sqlite_limit(bly_store *store, bly_bytes name, uint32_t capacity);
+
+/* bly_queue_id: the queue of that name, "default" for an empty one; made where it is missing. */
 int bly_queue_id(bly_tx *tx, bly_bytes name, uint64_t *ret_queue);
 int bly_sqlite_queue(bly_store *store, bly_bytes name, uint32_t running_max);
 int bly_sqlite_pause(bly_store *store, int what, const bly_job_ref *job, bly_bytes name, bool on);
 
 /* deps.c */
+
+/*
+ * bly_deps_add: the jobs that a new one runs after; old: the job whose place it takes, 0: none.
+ * Sets job->need when one of them has ended, and not as asked.
+ * Errors: BELAY_ENOENT, BELAY_EDEADLK (it would run after itself).
+ */
 int bly_deps_add(bly_tx *tx, bly_job *job, const bly_after *after, uint32_t count, uint64_t old);
+
+/* bly_deps_wait_for: one row, without a look at either job. bly_deps_count: rows not met. */
 int bly_deps_wait_for(bly_tx *tx, uint64_t seq, uint64_t need, bool is_any);
 int bly_deps_count(bly_tx *tx, uint64_t seq, uint32_t *ret_waits);
+
+/* bly_deps_follow: whoever waits for the old job waits for the new one. */
 int bly_deps_follow(bly_tx *tx, uint64_t old, uint64_t seq);
+
+/* bly_deps_ended: the job has ended: its dependents lose a wait or are skipped. */
 int bly_deps_ended(bly_tx *tx, const bly_job *job);
 
 /* add.c, same.c */
