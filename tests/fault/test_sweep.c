@@ -380,6 +380,7 @@ START_TEST(what_outlives_the_keeper_and_kill_is_named)
     pid_t left = open_with_daemon();
     arm(SEND, getpid(), 1000000, EPERM);
     ck_assert_int_eq(__real_kill(h.proc->keeper, SIGKILL), 0);
+    ck_assert(is_gone_soon(h.proc->keeper)); /* or it would be one more that cannot be signalled */
     while (h.notices[BLY_PROC_NOTICE_KEEPER_LOST] == 0) {
         ck_assert_int_eq(bly_proc_poll(h.proc, soon()), 0);
     }
