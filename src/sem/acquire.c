@@ -66,7 +66,7 @@ static inline int take_at_once(belay_sem *sem, belay_lease *lease, uint32_t perm
     if (belay_cancel_is_fired(cancel) || !bly_fast_take(&sem->fast, permits)) {
         return BELAY_PENDING;
     }
-    bly_lease_enter(lease, BLY_LEASE_HELD);
+    bly_lease_go(lease, BLY_LEASE_CLAIMED, BLY_LEASE_HELD);
     return 0;
 }
 

@@ -75,7 +75,7 @@ int belay_lease_release(belay_lease *lease)
     uint32_t permits = bly_read(&lease->permits);
     bool is_listed = sem->tracks_holders;
     if (!is_listed) {
-        bly_lease_enter(lease, BLY_LEASE_RELEASED);
+        bly_lease_go(lease, BLY_LEASE_RELEASING, BLY_LEASE_RELEASED);
         if (bly_fast_give(&sem->fast, permits)) {
             return 0;
         }

@@ -1,4 +1,4 @@
-"""check-symbols finds what library, list and public headers do not agree on."""
+"""check-symbols finds what libraries, lists and public headers do not agree on."""
 import subprocess
 import unittest
 
@@ -14,19 +14,40 @@ int belay_one(void) { return 1; }
 const char *belay_two(int (*fn)(void *arg), void *arg) { (void)fn, (void)arg; return ""; }
 int hidden(void) { return 2; }
 """
+JOBS_HEADER = "BELAY_API int belay_jobs_one(void);\n"
+JOBS_SOURCE = """__attribute__((visibility("default"))) int belay_jobs_one(void);
+int belay_jobs_one(void) { return 3; }
+"""
 
 
 class CheckSymbols(ToolCase):
     def setUp(self):
         super().setUp()
         self.plant("include/belay/base.h", HEADER)
+        self.plant("include/belay/job.h", JOBS_HEADER)
         self.plant("cmake/libbelay.symbols", "belay_one\nbelay_two\n")
+        self.plant("cmake/libbelay-jobs.symbols", "belay_jobs_one\n")
 
-    def check(self, source=SOURCE, *options):
-        self.plant("lib.c", source)
-        subprocess.run(["cc", "-shared", "-fPIC", "-fvisibility=hidden", "lib.c", "-o", "lib.so"],
+    def make_library(self, name, source):
+        self.plant(f"{name}.c", source)
+        (self.root / "lib").mkdir(exist_ok=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-fvisibility=hidden", f"{name}.c", "-o", f"lib/{name}.so"],
                        cwd=self.root, check=True)
-        return self.run_tool("check-symbols", *options, "lib.so")
+
+    def check(self, source=SOURCE, *options, jobs=JOBS_SOURCE):
+        self.make_library("libbelay", source)
+        self.make_library("libbelay-jobs", jobs)
+        return self.run_tool("check-symbols", *options, "lib")
+
+    def test_finds_a_library_that_is_not_built(self):
+        code, output = self.run_tool("check-symbols", "lib")
+        self.assertEqual((code, output.splitlines()[0]), (1, "there is no lib/libbelay.so; build it first"))
+
+    def test_finds_what_the_library_of_jobs_lacks(self):
+        code, output = self.check(jobs=JOBS_SOURCE.replace("belay_jobs_one", "belay_jobs_other"))
+        self.assertEqual(code, 1)
+        self.assertIn("belay_jobs_other: exported, but not in cmake/libbelay-jobs.symbols", output)
+        self.assertIn("belay_jobs_one: in cmake/libbelay-jobs.symbols, but no longer exported", output)
 
     def test_accepts_three_lists_that_agree(self):
         self.assertEqual(self.check(), (0, ""))
